@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http.h"
+#include "desk.h"
+
+/*
+ * The frame. Configuration of a directory and of a server is one pointer a
+ * part; the parts make, merge and read their own.
+ */
+
+static const yk_http_part_t *const parts[] = {
+#define PART_ADDRESS(name, part) &part,
+    YK_HTTP_PARTS(PART_ADDRESS)
+#undef PART_ADDRESS
+};
+
+static void **config_make(apr_pool_t *p)
+{
+    return apr_pcalloc(p, YK_HTTP_PART_COUNT * sizeof(void *));
+}
+
+static void *dir_create(apr_pool_t *p, char *path)
+{
+    void **config = config_make(p);
+
+    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+        if (parts[i]->dir_create != NULL) {
+            config[i] = parts[i]->dir_create(p);
+        }
+    }
+    return config;
+}
+
+static void *dir_merge(apr_pool_t *p, void *base, void *add)
+{
+    void **config = config_make(p);
+
+    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+        config[i] = parts[i]->dir_merge != NULL
+                        ? parts[i]->dir_merge(p, ((void **) base)[i],
+                                              ((void **) add)[i])
+                        : ((void **) add)[i];
+    }
+    return config;
+}
+
+static void *server_create(apr_pool_t *p, server_rec *s)
+{
+    void **config = config_make(p);
+
+    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+        if (parts[i]->server_create != NULL) {
+            config[i] = parts[i]->server_create(p, s);
+        }
+    }
+    return config;
+}
+
+static void *server_merge(apr_pool_t *p, void *base, void *add)
+{
+    void **config = config_make(p);
+
+    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+        config[i] = parts[i]->server_merge != NULL
+                        ? parts[i]->server_merge(p, ((void **) base)[i],
+                                                 ((void **) add)[i])
+                        : ((void **) add)[i];
+    }
+    return config;
+}
+
+void *yk_http_dir(ap_conf_vector_t *dir_config, yk_http_part_e part)
+{
+    void **config = ap_get_module_config(dir_config, &yoyaku_module);
+
+    return config[part];
+}
+
+void *yk_http_server(server_rec *s, yk_http_part_e part)
+{
+    void **config = ap_get_module_config(s->module_config, &yoyaku_module);
+
+    return config[part];
+}
+
+void *yk_http_dir_of(void *dummy, yk_http_part_e part)
+{
+    return ((void **) dummy)[part];
+}
+
+static const command_rec directives[] = {
+    YK_HTTP_DESK_DIRECTIVES
+    {NULL}};
+
+static void hooks(apr_pool_t *p)
+{
+    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+        if (parts[i]->hooks != NULL) {
+            parts[i]->hooks(p);
+        }
+    }
+}
+
+AP_DECLARE_MODULE(yoyaku) = {
+    STANDARD20_MODULE_STUFF, dir_create,   dir_merge, server_create,
+    server_merge,            directives,   hooks,
+};
