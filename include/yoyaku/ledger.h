@@ -156,6 +156,7 @@ typedef struct yk_ledger_t {
 
     uint32_t anchor_space, place_space, order_space, version_space,
         booker_space, once_space;
+    uint32_t sorted_places, sorted_orders; /**< the rest was added since */
     uint32_t mark;
     struct yk_undo_t *undo;
 } yk_ledger_t;
@@ -184,6 +185,11 @@ yk_anchor_t *yk_ledger_anchor(yk_ledger_t *l, yk_anchor_e kind,
 yk_place_t *yk_ledger_place(yk_ledger_t *l, uint64_t slot_id,
                             uint32_t place_no);
 yk_order_row_t *yk_ledger_order(yk_ledger_t *l, uint64_t order_id);
+yk_version_t *yk_ledger_version(yk_ledger_t *l, uint64_t slot_id);
+yk_booker_t *yk_ledger_booker(yk_ledger_t *l, uint32_t tenant_id,
+                              const unsigned char hash[16]);
+yk_once_row_t *yk_ledger_once(yk_ledger_t *l, uint32_t tenant_id,
+                              const yk_hash_t *scope);
 
 /**
  * A seat the decision chose in an assigned area: a row written under its
@@ -199,8 +205,16 @@ void yk_ledger_touch_anchor(yk_ledger_t *l, yk_anchor_t *anchor);
 void yk_ledger_touch_place(yk_ledger_t *l, yk_place_t *place);
 void yk_ledger_touch_order(yk_ledger_t *l, yk_order_row_t *row);
 
+/** Write down in an order's journal row what it did to a count. */
+void yk_ledger_count(yk_ledger_t *l, yk_order_row_t *row,
+                     const yk_anchor_key_t *key, int64_t delta);
+
 /** An order begun by this transaction. */
 yk_order_row_t *yk_ledger_order_add(yk_ledger_t *l, yk_order_t *order);
+
+/** A line more in a touched order: numbered, zeroed, `is_new`. Moves the
+ *  order's lines. */
+yk_line_t *yk_ledger_line_add(yk_ledger_t *l, yk_order_t *order);
 
 /** From here on changes can be taken back together. */
 void yk_ledger_mark(yk_ledger_t *l);
