@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/ledger.h"
+#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
