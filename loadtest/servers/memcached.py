@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private memcached on a loopback port."""
+import os
+
+from .database import program
+from .process import Process, accepts, free_port
+
+
+class Memcached:
+    def __init__(self, folder, port=0, megabytes=64, tied=True):
+        self.folder, self.port = os.path.abspath(folder), port or free_port()
+        self.megabytes, self.tied = megabytes, tied
+        self.process = None
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def start(self):
+        os.makedirs(self.folder, exist_ok=True)
+        argv = [program("memcached"), "-l", "127.0.0.1", "-p", str(self.port),
+                "-U", "0", "-m", str(self.megabytes), "-c", "2048"]
+        if os.geteuid() == 0:
+            argv += ["-u", "nobody"]
+        self.process = Process(argv, os.path.join(self.folder, "memcached.log"),
+                               tied=self.tied).start()
+        self.process.await_ready(lambda: accepts(("127.0.0.1", self.port)))
+        return self
+
+    def stop(self):
+        if self.process is not None:
+            self.process.stop()
+            self.process = None
