@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "yoyaku/secret.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char base64url[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* libcrypto fails here only without memory; going on with a hash that was not
+ * made would be worse than stopping. */
+static void must(int ok)
+{
+    if (!ok) {
+        abort();
+    }
+}
+
+void yk_secret_hash(yk_hash_t *hash, const void *bytes, apr_size_t len)
+{
+    must(EVP_Digest(bytes, len, hash->bytes, NULL, EVP_sha256(), NULL) == 1);
+}
+
+void yk_secret_hash_parts(yk_hash_t *hash, const char *part, ...)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    va_list parts;
+
+    must(context != NULL &&
+         EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1);
+    va_start(parts, part);
+    for (; part != NULL; part = va_arg(parts, const char *)) {
+        uint64_t len = strlen(part);
+        unsigned char head[8];
+
+        for (int i = 0; i < 8; i++) {
+            head[i] = (unsigned char)(len >> (56 - 8 * i));
+        }
+        must(EVP_DigestUpdate(context, head, sizeof(head)) == 1);
+        must(EVP_DigestUpdate(context, part, len) == 1);
+    }
+    va_end(parts);
+    must(EVP_DigestFinal_ex(context, hash->bytes, NULL) == 1);
+    EVP_MD_CTX_free(context);
+}
+
+void yk_secret_hmac(yk_hash_t *mac, const void *key, apr_size_t key_len,
+                    const void *bytes, apr_size_t len)
+{
+    must(HMAC(EVP_sha256(), key, (int)key_len, bytes, len, mac->bytes, NULL) !=
+         NULL);
+}
+
+int yk_secret_equal(const void *a, const void *b, apr_size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
+}
+
+void yk_secret_random(void *bytes, apr_size_t len)
+{
+    unsigned char *at = bytes;
+
+    while (len > 0) {
+        ssize_t n = getrandom(at, len, 0);
+
+        if (n < 0) {
+            must(errno == EINTR);
+            continue;
+        }
+        at += n;
+        len -= (apr_size_t)n;
+    }
+}
+
+/* 16 bytes: five groups of 3 bytes as 4 characters, then 1 byte as 2. */
+static char *token_write(const unsigned char bytes[YK_TOKEN_BYTES],
+                         apr_pool_t *p)
+{
+    char *token = apr_palloc(p, YK_TOKEN_CHARS + 1);
+    unsigned bits = 0, nbits = 0, at = 0;
+
+    for (int i = 0; i < YK_TOKEN_BYTES; i++) {
+        bits = bits << 8 | bytes[i];
+        nbits += 8;
+        while (nbits >= 6) {
+            nbits -= 6;
+            token[at++] = base64url[bits >> nbits & 63];
+        }
+    }
+    token[at++] = base64url[bits << (6 - nbits) & 63];
+    token[at] = '\0';
+    return token;
+}
+
+char *yk_token_make(apr_pool_t *p)
+{
+    unsigned char bytes[YK_TOKEN_BYTES];
+
+    yk_secret_random(bytes, sizeof(bytes));
+    return token_write(bytes, p);
+}
+
+char *yk_token_derive(const char *key, const unsigned char salt[16],
+                      apr_pool_t *p)
+{
+    yk_hash_t mac;
+
+    yk_secret_hmac(&mac, key, strlen(key), salt, 16);
+    return token_write(mac.bytes, p);
+}
+
+apr_status_t yk_token_hash(yk_hash_t *hash, const char *token)
+{
+    if (token == NULL || strlen(token) != YK_TOKEN_CHARS ||
+        strspn(token, base64url) != YK_TOKEN_CHARS) {
+        return APR_EINVAL;
+    }
+    yk_secret_hash(hash, token, YK_TOKEN_CHARS);
+    return APR_SUCCESS;
+}

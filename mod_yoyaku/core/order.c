@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "yoyaku/order.h"
+
+#include <string.h>
+
+const char *yk_order_state_name(yk_order_state_e state)
+{
+    switch (state) {
+#define STATE_NAME(name, number, text)                                         \
+    case YK_ORDER_##name:                                                      \
+        return text;
+        YK_ORDER_STATES(STATE_NAME)
+#undef STATE_NAME
+    }
+    return "unheard_of";
+}
+
+static int is_alive(yk_order_state_e state)
+{
+    return state == YK_ORDER_HELD || state == YK_ORDER_LOCKED ||
+           state == YK_ORDER_CONFIRMED;
+}
+
+int64_t yk_order_total(const yk_order_t *order)
+{
+    int alive = is_alive(order->state);
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < order->nlines; i++) {
+        const yk_line_t *line = &order->lines[i];
+
+        if (line->live || !alive) {
+            total += line->amount * line->quantity;
+        }
+    }
+    return total;
+}
+
+yk_order_state_e yk_order_state_at(const yk_order_t *order, apr_time_t now)
+{
+    int is_timed =
+        order->state == YK_ORDER_HELD || order->state == YK_ORDER_LOCKED;
+
+    return is_timed && now >= order->until_us ? YK_ORDER_EXPIRED : order->state;
+}
+
+void yk_booker_hash(unsigned char hash[16], const char *booker)
+{
+    yk_hash_t whole;
+
+    yk_secret_hash(&whole, booker, strlen(booker));
+    memcpy(hash, whole.bytes, 16);
+}
