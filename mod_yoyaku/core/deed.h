@@ -25,8 +25,8 @@ typedef enum yk_verdict_e {
 
 /** Where a refusal (or a spread party) rests on a count: orders due under it
  *  are settled before it is final. */
+#define YK_BOUNDS 4
 typedef struct yk_bound_t {
-    int set;
     yk_anchor_key_t anchor;
     unsigned char booker_hash[16];
 } yk_bound_t;
@@ -60,7 +60,8 @@ struct yk_deed_t {
     uint32_t nslots, slot_space;
     int stale;                /**< a slot came from memory */
     int refused;              /**< the plan's refusal */
-    yk_bound_t bound;
+    uint32_t nbounds;
+    yk_bound_t bounds[YK_BOUNDS];
     void *own;                /**< what plan hands to decide */
 
     /* over attempts */
@@ -104,9 +105,11 @@ apr_status_t yk_deed_claim(yk_deed_t *deed);
  *  @param all 1: of lines that no longer count, too (late confirm) */
 apr_status_t yk_deed_want_order(yk_deed_t *deed, const yk_order_t *order,
                                 int all);
-/** Want the booker's anchor and lines where a limit reaches this slot. */
+/** Want the booker's anchor where a limit reaches this slot, and his lines. */
 void yk_deed_want_booker(yk_deed_t *deed, const yk_slot_t *slot,
                          const char *booker);
+/** The price a line was made with, or NULL. */
+const yk_price_t *yk_deed_price(const yk_slot_t *slot, uint32_t price_no);
 
 /** Plan of every deed on an existing order: claim it, want its rows. */
 apr_status_t yk_deed_plan_order(yk_deed_t *deed);
@@ -128,9 +131,17 @@ void yk_deed_give(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line,
                   uint32_t quantity, int remove);
 
 /** Take (or with a negative quantity give) from the counts a line is under.
- *  @return 1, or 0 with reply and bound set and nothing changed */
+ *  @return 1, or 0 with reply and bounds set and nothing changed */
 int yk_deed_count(yk_deed_t *deed, yk_order_row_t *row, const yk_line_t *line,
                   int64_t quantity);
+
+/** What the order has taken on balance of a count, in this deed. */
+int64_t yk_deed_net(const yk_order_row_t *row, const yk_anchor_key_t *key);
+
+/** Say that the answer rests on this count (booker_hash NULL: not a
+ *  booker's). */
+void yk_deed_bound(yk_deed_t *deed, const yk_anchor_key_t *anchor,
+                   const unsigned char *booker_hash);
 
 /** Give everything back and end the order in `state`. */
 void yk_deed_end(yk_deed_t *deed, yk_order_row_t *row, yk_order_state_e state,
@@ -139,7 +150,17 @@ void yk_deed_end(yk_deed_t *deed, yk_order_row_t *row, yk_order_state_e state,
 /** Confirm: state, time, places booked. */
 void yk_deed_book(yk_deed_t *deed, yk_order_row_t *row, const char *why);
 
-/** Set limit members of the reply. */
+/** The journal's words: "cancel", or "cancel: REASON". */
+const char *yk_deed_why(const char *why, const char *reason, apr_pool_t *p);
+
+/** Adding or exchanging renews a held order's deadline. */
+void yk_deed_renew(yk_deed_t *deed, yk_order_row_t *row);
+
+/** Refuse because the order is over: EXPIRED or STATE. */
+yk_verdict_e yk_deed_refuse_ended(yk_deed_t *deed, const yk_order_t *order);
+
+/** YoyakuConfirm: may who asks confirm this order without a payment? */
+int yk_deed_booker_may_confirm(const yk_deed_t *deed, const yk_order_t *order);
 
 /** What limits look at: so many of a slot. */
 typedef struct yk_load_t {
@@ -152,7 +173,7 @@ typedef struct yk_load_t {
 /**
  * May an order that had `had` (before anything was given), keeps `kept`, take
  * `asked`? Only the net is refused.
- * @return 1, or 0 with reply and bound set
+ * @return 1, or 0 with reply and bounds set
  */
 int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
                    const yk_load_t *had, uint32_t nhad, const yk_load_t *kept,
@@ -179,6 +200,10 @@ yk_load_t *yk_take_loads(yk_deed_t *deed, uint32_t *n, const yk_take_t *take,
  *  @param taken how many places or counts were taken */
 yk_verdict_e yk_take_all(yk_deed_t *deed, yk_order_row_t *row,
                          const yk_take_t *take, uint32_t *taken);
+
+/** A seat of an assigned area: give its bit back to the map, or take it. */
+void yk_deed_map(yk_deed_t *deed, const yk_slot_t *slot, uint32_t area_no,
+                 uint32_t place_no, int is_free);
 
 /** Settle these orders if they are due, at most 64.
  *  @param settled may be NULL */
