@@ -32,8 +32,8 @@ struct yk_catalogue_t {
     apr_uint64_t tick;
 };
 
-apr_status_t yk_catalogue_create(yk_catalogue_t **catalogue,
-                                 const char *folder, apr_pool_t *p)
+apr_status_t yk_catalogue_create(yk_catalogue_t **catalogue, const char *folder,
+                                 apr_pool_t *p)
 {
     apr_allocator_t *allocator;
     apr_thread_mutex_t *mutex;
@@ -124,7 +124,7 @@ static void make_way(yk_catalogue_t *c)
         void *value;
 
         apr_hash_this(hi, NULL, NULL, &value);
-        if (oldest == NULL || ((entry_t *) value)->used < oldest->used) {
+        if (oldest == NULL || ((entry_t *)value)->used < oldest->used) {
             oldest = value;
         }
     }
@@ -158,9 +158,8 @@ static apr_status_t plan_map(yk_catalogue_t *c, yk_plan_t **plan,
                              yk_store_t *store, uint64_t hall_id,
                              apr_pool_t *own)
 {
-    const char *path =
-        apr_psprintf(own, "%s/hall-%" APR_UINT64_T_FMT ".plan", c->folder,
-                     (apr_uint64_t) hall_id);
+    const char *path = apr_psprintf(own, "%s/hall-%" APR_UINT64_T_FMT ".plan",
+                                    c->folder, (apr_uint64_t)hall_id);
     apr_status_t rv = yk_plan_open(plan, path, own);
 
     if (rv == APR_SUCCESS && yk_plan_hall_id(*plan) == hall_id) {

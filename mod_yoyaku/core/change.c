@@ -131,16 +131,16 @@ static yk_verdict_e set_holders(yk_deed_t *deed, const yk_patch_t *patch)
         yk_line_t *line = NULL;
 
         for (uint32_t j = 0; j < order->nlines && line == NULL; j++) {
-            if (order->lines[j].line == patch->holders[i].line
-                && order->lines[j].quantity > 0) {
+            if (order->lines[j].line == patch->holders[i].line &&
+                order->lines[j].quantity > 0) {
                 line = &order->lines[j];
             }
         }
         if (line == NULL) {
-            return yk_deed_refuse_field(deed, YK_ANSWER_INVALID,
-                                        apr_psprintf(deed->p,
-                                                     "holders[%u].line", i),
-                                        "a line of this order");
+            return yk_deed_refuse_field(
+                deed, YK_ANSWER_INVALID,
+                apr_psprintf(deed->p, "holders[%u].line", i),
+                "a line of this order");
         }
         line->holder = patch->holders[i].holder;
         line->changed = 1;
@@ -154,8 +154,8 @@ static yk_verdict_e decide_patch(yk_deed_t *deed)
     yk_order_t *order = deed->row->order;
     yk_order_state_e state = yk_order_state_at(order, deed->ledger->now_us);
 
-    if (state != YK_ORDER_HELD && state != YK_ORDER_LOCKED
-        && state != YK_ORDER_CONFIRMED) {
+    if (state != YK_ORDER_HELD && state != YK_ORDER_LOCKED &&
+        state != YK_ORDER_CONFIRMED) {
         return yk_deed_refuse_ended(deed, order);
     }
     yk_deed_touch(deed, deed->row, "patch");
@@ -173,9 +173,9 @@ static yk_verdict_e decide_patch(yk_deed_t *deed)
 }
 
 static apr_status_t run(yk_desk_t *desk, yk_reply_t *reply, yk_plan_fn *plan,
-                        yk_decide_fn *decide, const char *why,
-                        const void *what, const yk_claim_t *claim,
-                        const yk_once_t *once, apr_pool_t *p)
+                        yk_decide_fn *decide, const char *why, const void *what,
+                        const yk_claim_t *claim, const yk_once_t *once,
+                        apr_pool_t *p)
 {
     yk_deed_t deed = {.desk = desk,
                       .plan = plan,

@@ -77,8 +77,8 @@ static int is_what_is_due(yk_deed_t *deed, const yk_order_t *order,
         yk_deed_refuse(deed, YK_ANSWER_ATTEMPT);
         return 0;
     }
-    if (payment->amount != total
-        || strcmp(payment->currency, order->currency) != 0) {
+    if (payment->amount != total ||
+        strcmp(payment->currency, order->currency) != 0) {
         reply->total = total;
         reply->currency = apr_pstrdup(deed->p, order->currency);
         yk_deed_refuse(deed, YK_ANSWER_AMOUNT);
@@ -102,8 +102,8 @@ static int place_is_to_be_had(yk_deed_t *deed, const yk_order_t *order,
     if (place->state == YK_PLACE_FREE) {
         return 1;
     }
-    if (place->state != YK_PLACE_HELD
-        || place->until_us > deed->ledger->now_us) {
+    if (place->state != YK_PLACE_HELD ||
+        place->until_us > deed->ledger->now_us) {
         return 0;
     }
     if (seat) {
@@ -122,8 +122,8 @@ static int retake_line(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line)
     const yk_slot_t *slot = yk_deed_slot_known(deed, line->slot_id);
     yk_place_t *place;
 
-    if (line->place_no != YK_NO_PLACE
-        && !place_is_to_be_had(deed, row->order, line)) {
+    if (line->place_no != YK_NO_PLACE &&
+        !place_is_to_be_had(deed, row->order, line)) {
         return 0;
     }
     if (!line->live) {
@@ -137,8 +137,7 @@ static int retake_line(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line)
         line->changed = 1;
     }
     if (line->place_no != YK_NO_PLACE) {
-        place =
-            yk_ledger_place(deed->ledger, line->slot_id, line->place_no);
+        place = yk_ledger_place(deed->ledger, line->slot_id, line->place_no);
         yk_ledger_touch_place(deed->ledger, place);
         place->order_id = row->order_id;
     }
@@ -166,8 +165,8 @@ static int retake(yk_deed_t *deed, yk_order_row_t *row)
     }
     yk_deed_touch(deed, row, "confirm_late");
     for (uint32_t i = 0; i < order->nlines; i++) {
-        if (order->lines[i].quantity > 0
-            && !retake_line(deed, row, &order->lines[i])) {
+        if (order->lines[i].quantity > 0 &&
+            !retake_line(deed, row, &order->lines[i])) {
             return 0;
         }
     }
@@ -210,8 +209,8 @@ static yk_verdict_e decide_confirm(yk_deed_t *deed)
     if (payment == NULL) {
         return confirm_by_booker(deed);
     }
-    if (order->state == YK_ORDER_CONFIRMED
-        || order->state == YK_ORDER_REFUND_DUE) {
+    if (order->state == YK_ORDER_CONFIRMED ||
+        order->state == YK_ORDER_REFUND_DUE) {
         return paid_before(deed, payment);
     }
     if (order->state == YK_ORDER_CANCELLED) {

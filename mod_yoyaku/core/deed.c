@@ -62,16 +62,15 @@ static apr_status_t replay(yk_deed_t *deed, const yk_once_row_t *once)
     reply->created = once->status == 201;
     reply->order = order;
     if (sscanf(once->extra, "%d %d %lld", &reply->seating, &reply->late,
-               &difference)
-        == 3) {
+               &difference) == 3) {
         reply->difference = difference;
     }
     if (deed->begins) {
         const char *token =
             yk_token_derive(deed->once->key, once->salt, deed->p);
 
-        if (yk_token_hash(&hash, token) == APR_SUCCESS
-            && yk_secret_equal(&hash, &order->token_hash, sizeof(hash))) {
+        if (yk_token_hash(&hash, token) == APR_SUCCESS &&
+            yk_secret_equal(&hash, &order->token_hash, sizeof(hash))) {
             reply->token = token;
         }
     }
@@ -106,8 +105,8 @@ static int plan_holds(yk_deed_t *deed)
         const yk_slot_t *slot = deed->slots[i];
         const yk_version_t *v = yk_ledger_version(l, slot->slot_id);
 
-        if (v == NULL || !v->found || v->version != slot->version
-            || v->tenant_version != slot->tenant_version) {
+        if (v == NULL || !v->found || v->version != slot->version ||
+            v->tenant_version != slot->tenant_version) {
             yk_catalogue_drop(deed->desk->catalogue, slot->slot_id);
             holds = 0;
         }
@@ -117,8 +116,8 @@ static int plan_holds(yk_deed_t *deed)
     }
     if (deed->seen != NULL) {
         deed->row = yk_ledger_order(l, deed->seen->order_id);
-        holds = holds && deed->row != NULL && deed->row->found
-                && deed->row->order->version == deed->seen->version;
+        holds = holds && deed->row != NULL && deed->row->found &&
+                deed->row->order->version == deed->seen->version;
     }
     return holds;
 }
@@ -186,12 +185,11 @@ static void remember_once(yk_deed_t *deed)
     once->status = reply->created ? 201 : 200;
     once->extra =
         apr_psprintf(deed->pt, "%d %d %" APR_INT64_T_FMT, reply->seating,
-                     reply->late, (apr_int64_t) reply->difference);
+                     reply->late, (apr_int64_t)reply->difference);
     once->is_new = 1;
 }
 
-static apr_status_t write_down(yk_deed_t *deed, int *again,
-                               apr_time_t deadline)
+static apr_status_t write_down(yk_deed_t *deed, int *again, apr_time_t deadline)
 {
     yk_store_t *store = deed->desk->store;
     apr_status_t rv = APR_SUCCESS;
@@ -332,8 +330,8 @@ apr_status_t yk_deed_run(yk_deed_t *deed)
         apr_pool_create(&deed->pt, deed->p);
         again = 0;
         rv = attempt(deed, &again, deadline);
-        in_progress = rv == APR_TIMEUP
-                      && deed->reply->answer == YK_ANSWER_IN_PROGRESS;
+        in_progress =
+            rv == APR_TIMEUP && deed->reply->answer == YK_ANSWER_IN_PROGRESS;
         if (rv == APR_SUCCESS && !again) {
             return rv;
         }

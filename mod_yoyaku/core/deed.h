@@ -46,28 +46,28 @@ struct yk_deed_t {
     yk_reply_t *reply;
     const yk_claim_t *claim;
     const yk_once_t *once;
-    const char *why;          /**< for the journal */
-    const void *what;         /**< the deed's own: wish, payment, ... */
-    int begins;               /**< it may begin an order: a hold */
-    apr_pool_t *p;            /**< the reply's */
+    const char *why;  /**< for the journal */
+    const void *what; /**< the deed's own: wish, payment, ... */
+    int begins;       /**< it may begin an order: a hold */
+    apr_pool_t *p;    /**< the reply's */
 
     /* of this attempt */
     apr_pool_t *pt;
     yk_ledger_t *ledger;
-    yk_order_t *seen;         /**< the claimed order as planned with, or NULL */
-    yk_order_row_t *row;      /**< it (or the one begun) in the ledger */
-    const yk_slot_t **slots;  /**< all slots concerned */
+    yk_order_t *seen;        /**< the claimed order as planned with, or NULL */
+    yk_order_row_t *row;     /**< it (or the one begun) in the ledger */
+    const yk_slot_t **slots; /**< all slots concerned */
     uint32_t nslots, slot_space;
-    int stale;                /**< a slot came from memory */
-    int refused;              /**< the plan's refusal */
+    int stale;   /**< a slot came from memory */
+    int refused; /**< the plan's refusal */
     uint32_t nbounds;
     yk_bound_t bounds[YK_BOUNDS];
-    void *own;                /**< what plan hands to decide */
+    void *own; /**< what plan hands to decide */
 
     /* over attempts */
-    int fresh;                /**< read slots from the book */
-    int claim_void;           /**< a cookie's order turned out to be over */
-    unsigned char salt[16];   /**< of the token of an order begun */
+    int fresh;              /**< read slots from the book */
+    int claim_void;         /**< a cookie's order turned out to be over */
+    unsigned char salt[16]; /**< of the token of an order begun */
     const char *token;
 };
 
@@ -164,7 +164,7 @@ int yk_deed_booker_may_confirm(const yk_deed_t *deed, const yk_order_t *order);
 
 /** What limits look at: so many of a slot. */
 typedef struct yk_load_t {
-    const yk_slot_t *slot;    /**< NULL for another order's line, then: */
+    const yk_slot_t *slot; /**< NULL for another order's line, then: */
     uint64_t slot_id;
     const char *key, *resource, *series;
     uint32_t quantity;
@@ -180,8 +180,8 @@ int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
                    uint32_t nkept, const yk_load_t *asked, uint32_t nasked);
 
 /** An order's live lines as loads. */
-yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n,
-                          const yk_order_t *order, uint32_t more);
+yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n, const yk_order_t *order,
+                          uint32_t more);
 
 /* ---- taking: take.c ---- */
 

@@ -2,7 +2,8 @@
 #include "deed.h"
 #include <string.h>
 
-/* What deeds share: which rows an order is made of, and what is done to them. */
+/* What deeds share: which rows an order is made of, and what is done to them.
+ */
 
 static void remember_slot(yk_deed_t *deed, const yk_slot_t *slot)
 {
@@ -110,8 +111,8 @@ apr_status_t yk_deed_claim(yk_deed_t *deed)
         return rv;
     }
     state = yk_order_state_at(deed->seen, now);
-    if (deed->begins && claim->weak && state != YK_ORDER_HELD
-        && state != YK_ORDER_LOCKED) {
+    if (deed->begins && claim->weak && state != YK_ORDER_HELD &&
+        state != YK_ORDER_LOCKED) {
         deed->seen = NULL;
     }
     return APR_SUCCESS;
@@ -192,8 +193,8 @@ apr_status_t yk_deed_plan_order(yk_deed_t *deed)
 
 int yk_deed_in_time(yk_deed_t *deed, const yk_order_t *order)
 {
-    if ((order->state != YK_ORDER_HELD && order->state != YK_ORDER_LOCKED)
-        || deed->ledger->now_us >= order->until_us) {
+    if ((order->state != YK_ORDER_HELD && order->state != YK_ORDER_LOCKED) ||
+        deed->ledger->now_us >= order->until_us) {
         return 0;
     }
     for (uint32_t i = 0; i < order->nlines; i++) {
@@ -225,9 +226,8 @@ void yk_deed_touch(yk_deed_t *deed, yk_order_row_t *row, const char *why)
 void yk_deed_stamp_places(yk_deed_t *deed, yk_order_row_t *row)
 {
     const yk_order_t *order = row->order;
-    yk_place_state_e state = order->state == YK_ORDER_CONFIRMED
-                                 ? YK_PLACE_BOOKED
-                                 : YK_PLACE_HELD;
+    yk_place_state_e state =
+        order->state == YK_ORDER_CONFIRMED ? YK_PLACE_BOOKED : YK_PLACE_HELD;
     apr_time_t until = state == YK_PLACE_BOOKED ? 0 : order->until_us;
 
     for (uint32_t i = 0; i < order->nlines; i++) {
@@ -251,8 +251,8 @@ void yk_deed_stamp_places(yk_deed_t *deed, yk_order_row_t *row)
 void yk_deed_map(yk_deed_t *deed, const yk_slot_t *slot, uint32_t area_no,
                  uint32_t place_no, int is_free)
 {
-    yk_anchor_t *anchor = yk_ledger_anchor(deed->ledger, YK_ANCHOR_AREA,
-                                           slot->slot_id, area_no);
+    yk_anchor_t *anchor =
+        yk_ledger_anchor(deed->ledger, YK_ANCHOR_AREA, slot->slot_id, area_no);
     yk_plan_section_t section;
     uint32_t bit;
 
@@ -310,8 +310,8 @@ int64_t yk_deed_net(const yk_order_row_t *row, const yk_anchor_key_t *key)
     for (uint32_t i = 0; i < row->ncounts; i++) {
         const yk_count_t *count = &row->counts[i];
 
-        if (count->slot_id == key->owner && count->kind == key->kind
-            && count->no == key->no) {
+        if (count->slot_id == key->owner && count->kind == key->kind &&
+            count->no == key->no) {
             return count->delta;
         }
     }
@@ -327,10 +327,8 @@ static void refuse_count(yk_deed_t *deed, const yk_anchor_t *anchor,
     yk_deed_refuse(deed, YK_ANSWER_SOLD_OUT);
     reply->slot = slot->key;
     reply->area = slot->areas[line->area_no].name;
-    reply->tariff =
-        anchor->key.kind == YK_ANCHOR_QUOTA ? line->tariff : NULL;
-    reply->free =
-        anchor->max > anchor->used ? anchor->max - anchor->used : 0;
+    reply->tariff = anchor->key.kind == YK_ANCHOR_QUOTA ? line->tariff : NULL;
+    reply->free = anchor->max > anchor->used ? anchor->max - anchor->used : 0;
     yk_deed_bound(deed, &anchor->key, NULL);
 }
 
@@ -344,9 +342,9 @@ int yk_deed_count(yk_deed_t *deed, yk_order_row_t *row, const yk_line_t *line,
         const yk_anchor_t *anchor = counts[i];
 
         /* Only what the order takes on balance can pass a bound. */
-        if (quantity > 0 && anchor->max >= 0
-            && anchor->used + quantity > anchor->max
-            && yk_deed_net(row, &anchor->key) + quantity > 0) {
+        if (quantity > 0 && anchor->max >= 0 &&
+            anchor->used + quantity > anchor->max &&
+            yk_deed_net(row, &anchor->key) + quantity > 0) {
             refuse_count(deed, anchor, line);
             return 0;
         }
@@ -368,7 +366,7 @@ void yk_deed_give(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line,
 
     if (line->live) {
         yk_deed_count(deed, row, line,
-                      -(int64_t) (whole ? line->quantity : quantity));
+                      -(int64_t)(whole ? line->quantity : quantity));
     }
     line->changed = 1;
     if (!whole) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deed.h"
+#include <apr_strings.h>
 #include <string.h>
 
 /*
@@ -82,17 +83,15 @@ static yk_verdict_e give_lines(yk_deed_t *deed, const exchange_t *exchange)
 
 /* A confirmed order that gets dearer: the request must say by how much. */
 static yk_verdict_e check_difference(yk_deed_t *deed,
-                                     const exchange_t *exchange,
-                                     int64_t before)
+                                     const exchange_t *exchange, int64_t before)
 {
     const yk_order_t *order = deed->row->order;
     yk_reply_t *reply = deed->reply;
 
     reply->difference = yk_order_total(order) - before;
-    if (reply->difference <= 0
-        || (exchange->amount == reply->difference
-            && exchange->currency != NULL
-            && strcmp(exchange->currency, order->currency) == 0)) {
+    if (reply->difference <= 0 ||
+        (exchange->amount == reply->difference && exchange->currency != NULL &&
+         strcmp(exchange->currency, order->currency) == 0)) {
         return YK_VERDICT_DONE;
     }
     reply->total = reply->difference;
@@ -110,8 +109,7 @@ static int has_lines(const yk_order_t *order)
     return 0;
 }
 
-static yk_verdict_e finish_exchange(yk_deed_t *deed,
-                                    const exchange_t *exchange,
+static yk_verdict_e finish_exchange(yk_deed_t *deed, const exchange_t *exchange,
                                     int64_t before)
 {
     yk_order_t *order = deed->row->order;
@@ -157,15 +155,14 @@ static yk_verdict_e decide_exchange(yk_deed_t *deed)
     }
     kept = yk_limit_loads(deed, &nkept, row->order, 0);
     asked = yk_take_loads(deed, &nasked, take, row->order);
-    if (!yk_take_on_sale(deed, take)
-        || !yk_limit_check(deed, row->order, had, nhad, kept, nkept, asked,
-                           nasked)) {
+    if (!yk_take_on_sale(deed, take) ||
+        !yk_limit_check(deed, row->order, had, nhad, kept, nkept, asked,
+                        nasked)) {
         return YK_VERDICT_REFUSED;
     }
     verdict = yk_take_all(deed, row, take, &taken);
-    return verdict != YK_VERDICT_DONE
-               ? verdict
-               : finish_exchange(deed, exchange, before);
+    return verdict != YK_VERDICT_DONE ? verdict
+                                      : finish_exchange(deed, exchange, before);
 }
 
 static apr_status_t run(yk_desk_t *desk, yk_reply_t *reply,

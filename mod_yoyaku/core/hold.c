@@ -35,7 +35,7 @@ static yk_order_row_t *begin_order(yk_deed_t *deed, const yk_wish_t *wish)
     yk_secret_random(&dice, sizeof(dice));
     /* 41 bits of the database's milliseconds, 22 of chance. */
     order->order_id =
-        ((uint64_t) apr_time_as_msec(now) << 22) | (dice & 0x3fffff);
+        ((uint64_t)apr_time_as_msec(now) << 22) | (dice & 0x3fffff);
     order->tenant_id = terms->tenant_id;
     order->state = YK_ORDER_HELD;
     order->begun_us = now;
@@ -98,8 +98,8 @@ static yk_verdict_e may_add(yk_deed_t *deed)
 
 yk_verdict_e yk_deed_refuse_ended(yk_deed_t *deed, const yk_order_t *order)
 {
-    if (order->state == YK_ORDER_HELD || order->state == YK_ORDER_LOCKED
-        || order->state == YK_ORDER_EXPIRED) {
+    if (order->state == YK_ORDER_HELD || order->state == YK_ORDER_LOCKED ||
+        order->state == YK_ORDER_EXPIRED) {
         return yk_deed_refuse(deed, YK_ANSWER_EXPIRED);
     }
     deed->reply->state = yk_order_state_name(order->state);
@@ -138,9 +138,9 @@ static yk_verdict_e decide_hold(yk_deed_t *deed)
     }
     had = yk_limit_loads(deed, &nhad, deed->row->order, 0);
     asked = yk_take_loads(deed, &nasked, take, deed->row->order);
-    if (!yk_take_on_sale(deed, take)
-        || !yk_limit_check(deed, deed->row->order, had, nhad, had, nhad, asked,
-                           nasked)) {
+    if (!yk_take_on_sale(deed, take) ||
+        !yk_limit_check(deed, deed->row->order, had, nhad, had, nhad, asked,
+                        nasked)) {
         return YK_VERDICT_REFUSED;
     }
     yk_deed_touch(deed, deed->row, deed->seen != NULL ? "add" : "hold");

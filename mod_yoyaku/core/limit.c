@@ -33,16 +33,16 @@ static const char *load_key(const yk_load_t *load, yk_over_e over)
 
 static int counts_under(const yk_limit_t *limit, const yk_load_t *load)
 {
-    return load->quantity > 0
-           && strcmp(load_key(load, limit->over), limit->key) == 0;
+    return load->quantity > 0 &&
+           strcmp(load_key(load, limit->over), limit->key) == 0;
 }
 
 /* Does an earlier load under this limit stand for the same slot or resource? */
 static int seen_before(const yk_limit_t *limit, const loads_t lists[],
                        uint32_t list, uint32_t index)
 {
-    yk_over_e by = limit->count == YK_COUNT_SLOTS ? YK_OVER_SLOT
-                                                  : YK_OVER_RESOURCE;
+    yk_over_e by =
+        limit->count == YK_COUNT_SLOTS ? YK_OVER_SLOT : YK_OVER_RESOURCE;
     const char *key = load_key(&lists[list].loads[index], by);
 
     for (uint32_t i = 0; i <= list; i++) {
@@ -51,8 +51,8 @@ static int seen_before(const yk_limit_t *limit, const loads_t lists[],
         for (uint32_t j = 0; j < end; j++) {
             const yk_load_t *load = &lists[i].loads[j];
 
-            if (counts_under(limit, load)
-                && strcmp(load_key(load, by), key) == 0) {
+            if (counts_under(limit, load) &&
+                strcmp(load_key(load, by), key) == 0) {
                 return 1;
             }
         }
@@ -118,15 +118,14 @@ static int check_one(yk_deed_t *deed, const yk_order_t *order,
     if (!limit->in_force || all <= limit->max || all <= had) {
         return 1;
     }
-    name = apr_psprintf(deed->p, "%s per %s over %s%s%s",
-                        counts[limit->count],
+    name = apr_psprintf(deed->p, "%s per %s over %s%s%s", counts[limit->count],
                         limit->per == YK_PER_ORDER ? "order" : "booker",
                         over_name(limit->over), limit->key[0] ? " " : "",
                         limit->key);
     if (limit->per == YK_PER_BOOKER) {
-        const yk_anchor_key_t anchor = {
-            YK_ANCHOR_BOOKER, order->tenant_id,
-            order->booker_hash[0] << 8 | order->booker_hash[1]};
+        const yk_anchor_key_t anchor = {YK_ANCHOR_BOOKER, order->tenant_id,
+                                        order->booker_hash[0] << 8 |
+                                            order->booker_hash[1]};
 
         yk_deed_bound(deed, &anchor, order->booker_hash);
     }
@@ -219,8 +218,8 @@ int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
     return 1;
 }
 
-yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n,
-                          const yk_order_t *order, uint32_t more)
+yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n, const yk_order_t *order,
+                          uint32_t more)
 {
     yk_load_t *loads =
         apr_pcalloc(deed->pt, (order->nlines + more + 1) * sizeof(*loads));

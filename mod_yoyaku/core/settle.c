@@ -19,8 +19,8 @@ typedef struct settle_t {
 
 static int is_due(const yk_order_t *order, apr_time_t now)
 {
-    return (order->state == YK_ORDER_HELD || order->state == YK_ORDER_LOCKED)
-           && now >= order->until_us;
+    return (order->state == YK_ORDER_HELD || order->state == YK_ORDER_LOCKED) &&
+           now >= order->until_us;
 }
 
 static apr_status_t plan_settle(yk_deed_t *deed)
@@ -47,9 +47,10 @@ static yk_verdict_e decide_settle(yk_deed_t *deed)
         yk_order_row_t *row =
             yk_ledger_order(deed->ledger, settle->seen[i]->order_id);
 
-        if (row->found && row->order->version == settle->seen[i]->version
-            && is_due(row->order, deed->ledger->now_us)) {
+        if (row->found && row->order->version == settle->seen[i]->version &&
+            is_due(row->order, deed->ledger->now_us)) {
             yk_deed_end(deed, row, YK_ORDER_EXPIRED, "expire");
+            row->who = "clock";
             settle->settled++;
         }
     }
@@ -82,11 +83,9 @@ apr_status_t yk_desk_sweep(yk_desk_t *desk, uint32_t *settled, apr_pool_t *p)
 {
     uint64_t *order_ids;
     uint32_t n;
-    apr_status_t rv =
-        yk_store_due(desk->store, &order_ids, &n, SETTLE_MOST, p);
+    apr_status_t rv = yk_store_due(desk->store, &order_ids, &n, SETTLE_MOST, p);
 
     *settled = 0;
-    return rv != APR_SUCCESS || n == 0
-               ? rv
-               : yk_settle(desk, settled, order_ids, n);
+    return rv != APR_SUCCESS || n == 0 ? rv
+                                       : yk_settle(desk, settled, order_ids, n);
 }

@@ -32,19 +32,19 @@ static const char *only_tariff_of_area(yk_deed_t *deed, const char **choices,
         const yk_price_t *price = &slot->prices[i];
         int known = 0;
 
-        if (price->area_no >= 0 && (uint32_t) price->area_no != area->area_no) {
+        if (price->area_no >= 0 && (uint32_t)price->area_no != area->area_no) {
             continue;
         }
         for (uint32_t j = 0; j < i && !known; j++) {
-            known = (slot->prices[j].area_no < 0
-                     || (uint32_t) slot->prices[j].area_no == area->area_no)
-                    && strcmp(slot->prices[j].tariff, price->tariff) == 0;
+            known = (slot->prices[j].area_no < 0 ||
+                     (uint32_t)slot->prices[j].area_no == area->area_no) &&
+                    strcmp(slot->prices[j].tariff, price->tariff) == 0;
         }
         if (!known) {
             only = price->tariff;
-            *choices = n++ == 0 ? only
-                                : apr_pstrcat(deed->p, *choices, ", ", only,
-                                              NULL);
+            *choices = n++ == 0
+                           ? only
+                           : apr_pstrcat(deed->p, *choices, ", ", only, NULL);
         }
     }
     return n == 1 ? only : NULL;
@@ -56,8 +56,8 @@ static int tariff_in_area(const yk_slot_t *slot, const yk_area_t *area,
     for (uint32_t i = 0; i < slot->nprices; i++) {
         const yk_price_t *price = &slot->prices[i];
 
-        if ((price->area_no < 0 || (uint32_t) price->area_no == area->area_no)
-            && strcmp(price->tariff, tariff) == 0) {
+        if ((price->area_no < 0 || (uint32_t)price->area_no == area->area_no) &&
+            strcmp(price->tariff, tariff) == 0) {
             return 1;
         }
     }
@@ -65,8 +65,9 @@ static int tariff_in_area(const yk_slot_t *slot, const yk_area_t *area,
 }
 
 /* Find the tariff of one part. Sets the refusal and returns 0, or 1. */
-static int find_tariff(yk_deed_t *deed, yk_take_part_t *part, const yk_take_line_t *line,
-                       const char *tariff, const char *grade)
+static int find_tariff(yk_deed_t *deed, yk_take_part_t *part,
+                       const yk_take_line_t *line, const char *tariff,
+                       const char *grade)
 {
     const yk_slot_t *slot = line->slot;
     int party = line->area->mode == YK_MODE_ASSIGNED;
@@ -87,8 +88,7 @@ static int find_tariff(yk_deed_t *deed, yk_take_part_t *part, const yk_take_line
         return 1;
     }
     if (tariff != NULL && !party) {
-        part->price =
-            yk_slot_price(slot, line->area->area_no, grade, tariff);
+        part->price = yk_slot_price(slot, line->area->area_no, grade, tariff);
         if (part->price != NULL) {
             part->tariff = part->price->tariff;
             return 1;
@@ -117,13 +117,12 @@ static int find_place(yk_deed_t *deed, yk_take_line_t *line,
     yk_plan_place(slot->plan, &place, line->place_no);
     line->area = &slot->areas[place.section_no];
     *grade = place.grade;
-    if (line->area->mode == YK_MODE_ASSIGNED
-        || line->area->mode == YK_MODE_POOLED) {
+    if (line->area->mode == YK_MODE_ASSIGNED ||
+        line->area->mode == YK_MODE_POOLED) {
         yk_deed_refuse_field(
             deed, YK_ANSWER_INVALID, sub_field(deed, line->field, "place"),
             apr_pstrcat(deed->p, "area \"", line->area->name,
-                        "\" and a quantity: seats are not chosen there",
-                        NULL));
+                        "\" and a quantity: seats are not chosen there", NULL));
         return 0;
     }
     return 1;
@@ -154,8 +153,8 @@ static int is_repeated(const yk_take_t *take, uint32_t index)
     const yk_take_line_t *line = &take->lines[index];
 
     for (uint32_t i = 0; line->place_no != YK_NO_PLACE && i < index; i++) {
-        if (take->lines[i].slot == line->slot
-            && take->lines[i].place_no == line->place_no) {
+        if (take->lines[i].slot == line->slot &&
+            take->lines[i].place_no == line->place_no) {
             return 1;
         }
     }
@@ -247,8 +246,8 @@ apr_status_t yk_take_plan(yk_deed_t *deed, yk_take_t **ptake,
                           const yk_wish_t *wish)
 {
     yk_take_t *take = apr_pcalloc(deed->pt, sizeof(*take));
-    const char *booker = deed->seen != NULL ? deed->seen->booker
-                                            : deed->desk->terms.booker;
+    const char *booker =
+        deed->seen != NULL ? deed->seen->booker : deed->desk->terms.booker;
 
     *ptake = take;
     take->wish = wish;
@@ -319,18 +318,17 @@ yk_load_t *yk_take_loads(yk_deed_t *deed, uint32_t *n, const yk_take_t *take,
 }
 
 yk_line_t *yk_take_line_make(yk_deed_t *deed, yk_order_row_t *row,
-                            const yk_take_line_t *from, const char *tariff,
-                            const yk_price_t *price, uint32_t quantity)
+                             const yk_take_line_t *from, const char *tariff,
+                             const yk_price_t *price, uint32_t quantity)
 {
     yk_order_t *order = row->order;
     yk_line_t *line;
 
-    if (price != NULL && order->currency[0] != '\0'
-        && strcmp(order->currency, price->currency) != 0) {
-        yk_deed_refuse_field(deed, YK_ANSWER_INVALID,
-                             sub_field(deed, from->field, "tariff"),
-                             apr_pstrcat(deed->p, "prices in ",
-                                         order->currency, NULL));
+    if (price != NULL && order->currency[0] != '\0' &&
+        strcmp(order->currency, price->currency) != 0) {
+        yk_deed_refuse_field(
+            deed, YK_ANSWER_INVALID, sub_field(deed, from->field, "tariff"),
+            apr_pstrcat(deed->p, "prices in ", order->currency, NULL));
         return NULL;
     }
     line = yk_ledger_line_add(deed->ledger, order);
@@ -356,10 +354,9 @@ static int take_counted(yk_deed_t *deed, yk_order_row_t *row,
     for (uint32_t i = 0; i < from->nparts; i++) {
         const yk_take_part_t *part = &from->parts[i];
         yk_line_t *line = yk_take_line_make(deed, row, from, part->tariff,
-                                    part->price, part->quantity);
+                                            part->price, part->quantity);
 
-        if (line == NULL
-            || !yk_deed_count(deed, row, line, part->quantity)) {
+        if (line == NULL || !yk_deed_count(deed, row, line, part->quantity)) {
             return 0;
         }
     }
@@ -374,10 +371,10 @@ static int take_place(yk_deed_t *deed, yk_order_row_t *row,
         yk_ledger_place(deed->ledger, from->slot->slot_id, from->place_no);
     int confirmed = order->state == YK_ORDER_CONFIRMED;
 
-    if (!place->found || place->state == YK_PLACE_NOT_FOR_SALE
-        || place->state == YK_PLACE_BOOKED
-        || (place->state == YK_PLACE_HELD
-            && place->until_us > deed->ledger->now_us)) {
+    if (!place->found || place->state == YK_PLACE_NOT_FOR_SALE ||
+        place->state == YK_PLACE_BOOKED ||
+        (place->state == YK_PLACE_HELD &&
+         place->until_us > deed->ledger->now_us)) {
         return 0;
     }
     yk_ledger_touch_place(deed->ledger, place);
@@ -395,8 +392,7 @@ static void note_taken(yk_deed_t *deed, const yk_take_line_t *line,
     yk_plan_place_t place;
 
     if (reply->places == NULL) {
-        reply->places =
-            apr_pcalloc(deed->p, take->n * sizeof(*reply->places));
+        reply->places = apr_pcalloc(deed->p, take->n * sizeof(*reply->places));
     }
     yk_plan_place(line->slot->plan, &place, line->place_no);
     reply->places[reply->nplaces].slot = line->slot->key;
@@ -427,8 +423,8 @@ yk_verdict_e yk_take_all(yk_deed_t *deed, yk_order_row_t *row,
     for (uint32_t i = 0; i < take->n; i++) {
         const yk_take_line_t *line = &take->lines[i];
 
-        if (!own[i] && line->place_no != YK_NO_PLACE
-            && !take_place(deed, row, line)) {
+        if (!own[i] && line->place_no != YK_NO_PLACE &&
+            !take_place(deed, row, line)) {
             note_taken(deed, line, take);
         }
     }

@@ -18,7 +18,7 @@ typedef struct yk_take_part_t {
 typedef struct yk_take_line_t {
     const yk_slot_t *slot;
     const yk_area_t *area;
-    uint32_t place_no;       /**< or YK_NO_PLACE */
+    uint32_t place_no; /**< or YK_NO_PLACE */
     uint32_t nparts, quantity;
     yk_take_part_t parts[YK_WISH_PARTS];
     const char *field;

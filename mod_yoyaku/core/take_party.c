@@ -16,10 +16,10 @@ typedef struct party_t {
     const yk_take_line_t *line;
     yk_anchor_t *anchor;
     yk_plan_section_t section;
-    unsigned char *map;   /* a copy, with the seats left out */
-    uint32_t *seats;      /* ascending */
+    unsigned char *map;        /* a copy, with the seats left out */
+    uint32_t *seats;           /* ascending */
     const yk_price_t **prices; /* of each seat; NULL: free of charge */
-    const char **tariffs; /* of each seat */
+    const char **tariffs;      /* of each seat */
 } party_t;
 
 static int bit_get(const unsigned char *map, uint32_t bit)
@@ -49,8 +49,7 @@ static const yk_price_t *price_of(const party_t *party, uint32_t place_no,
     yk_plan_place_t place;
 
     yk_plan_place(slot->plan, &place, place_no);
-    return yk_slot_price(slot, party->line->area->area_no, place.grade,
-                         tariff);
+    return yk_slot_price(slot, party->line->area->area_no, place.grade, tariff);
 }
 
 /* Does some price depend on the grade? Else every seat is as good. */
@@ -77,8 +76,7 @@ static void leave_out_unoffered(party_t *party)
         }
         for (uint32_t j = 0; j < line->nparts; j++) {
             if (price_of(party, party->section.first + i,
-                         line->parts[j].tariff)
-                == NULL) {
+                         line->parts[j].tariff) == NULL) {
                 bit_drop(party->map, i);
                 break;
             }
@@ -95,11 +93,10 @@ static void set_prices(party_t *party)
     for (uint32_t i = 0; i < line->nparts; i++) {
         for (uint32_t j = 0; j < line->parts[i].quantity; j++, seat++) {
             party->tariffs[seat] = line->parts[i].tariff;
-            party->prices[seat] =
-                line->slot->nprices == 0
-                    ? NULL
-                    : price_of(party, party->seats[seat],
-                               line->parts[i].tariff);
+            party->prices[seat] = line->slot->nprices == 0
+                                      ? NULL
+                                      : price_of(party, party->seats[seat],
+                                                 line->parts[i].tariff);
         }
     }
 }
@@ -141,8 +138,8 @@ static void leave_out_price(party_t *party, const yk_price_t *price,
     for (uint32_t i = 0; i < party->section.places; i++) {
         int keep = 0;
 
-        if (!bit_get(party->map, i)
-            || price_of(party, first + i, price->tariff) != price) {
+        if (!bit_get(party->map, i) ||
+            price_of(party, first + i, price->tariff) != price) {
             continue;
         }
         for (uint32_t j = 0; j < party->line->quantity && !keep; j++) {
@@ -186,9 +183,9 @@ static int choose_seats(party_t *party, int together)
     int64_t left = 0;
 
     for (;;) {
-        seating = yk_plan_seat(line->slot->plan, party->seats,
-                               line->area->area_no, party->map,
-                               line->quantity, together);
+        seating =
+            yk_plan_seat(line->slot->plan, party->seats, line->area->area_no,
+                         party->map, line->quantity, together);
         if (seating == YK_SEATING_NONE) {
             return refuse_party(party, YK_ANSWER_SOLD_OUT, quota, left);
         }
@@ -212,7 +209,7 @@ static int choose_seats(party_t *party, int together)
         /* Before people are spread, what is due in the area is settled. */
         yk_deed_bound(party->deed, &party->anchor->key, NULL);
     }
-    if ((int) seating > party->deed->reply->seating) {
+    if ((int)seating > party->deed->reply->seating) {
         party->deed->reply->seating = seating;
     }
     return 1;
@@ -224,9 +221,8 @@ static int sit_down(party_t *party, uint32_t index)
     const yk_take_line_t *from = party->line;
     const yk_order_t *order = party->row->order;
     uint32_t place_no = party->seats[index];
-    yk_line_t *line =
-        yk_take_line_make(deed, party->row, from, party->tariffs[index],
-                          party->prices[index], 1);
+    yk_line_t *line = yk_take_line_make(
+        deed, party->row, from, party->tariffs[index], party->prices[index], 1);
     yk_place_t *place;
 
     if (line == NULL) {
@@ -240,8 +236,8 @@ static int sit_down(party_t *party, uint32_t index)
     place = yk_ledger_seat(deed->ledger, from->slot->slot_id,
                            from->area->area_no, place_no);
     yk_ledger_touch_place(deed->ledger, place);
-    place->state = order->state == YK_ORDER_CONFIRMED ? YK_PLACE_BOOKED
-                                                      : YK_PLACE_HELD;
+    place->state =
+        order->state == YK_ORDER_CONFIRMED ? YK_PLACE_BOOKED : YK_PLACE_HELD;
     place->order_id = order->order_id;
     place->until_us = order->until_us;
     place->by_order = order->order_id;
