@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deed.h"
+#include "ask.h"
 #include <apr_strings.h>
 
 /* Everything else that happens to one order: checkout, reopen, release,
- * cancel, patch, and looking at it. */
+ * cancel, patch. */
 
-yk_desk_t *yk_desk_make(yk_store_t *store, yk_catalogue_t *catalogue,
-                        const yk_terms_t *terms, apr_pool_t *p)
-{
-    yk_desk_t *desk = apr_pcalloc(p, sizeof(*desk));
-
-    desk->store = store;
-    desk->catalogue = catalogue;
-    desk->terms = *terms;
-    desk->p = p;
-    return desk;
-}
-
-const char *yk_deed_why(const char *why, const char *reason, apr_pool_t *p)
-{
-    return reason == NULL || reason[0] == '\0'
-               ? why
-               : apr_pstrcat(p, why, ": ", reason, NULL);
-}
-
-static yk_verdict_e decide_checkout(yk_deed_t *deed)
+yk_verdict_e yk_checkout_decide(yk_deed_t *deed)
 {
     yk_order_t *order = deed->row->order;
     apr_time_t now = deed->ledger->now_us;
@@ -48,7 +29,7 @@ static yk_verdict_e decide_checkout(yk_deed_t *deed)
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e decide_reopen(yk_deed_t *deed)
+yk_verdict_e yk_reopen_decide(yk_deed_t *deed)
 {
     yk_order_t *order = deed->row->order;
     apr_time_t until;
@@ -70,7 +51,7 @@ static yk_verdict_e decide_reopen(yk_deed_t *deed)
 }
 
 /* Releasing what is over anyway is done: nothing happens. */
-static yk_verdict_e decide_release(yk_deed_t *deed)
+yk_verdict_e yk_release_decide(yk_deed_t *deed)
 {
     const yk_order_t *order = deed->row->order;
 
@@ -79,7 +60,7 @@ static yk_verdict_e decide_release(yk_deed_t *deed)
     case YK_ORDER_HELD:
     case YK_ORDER_LOCKED:
         if (yk_deed_in_time(deed, order)) {
-            yk_deed_end(deed, deed->row, YK_ORDER_RELEASED, deed->why);
+            yk_deed_end(deed, deed->row, YK_ORDER_RELEASED, deed->ask->why);
         }
         return YK_VERDICT_DONE;
     case YK_ORDER_RELEASED:
@@ -90,13 +71,13 @@ static yk_verdict_e decide_release(yk_deed_t *deed)
     }
 }
 
-static yk_verdict_e decide_cancel(yk_deed_t *deed)
+yk_verdict_e yk_cancel_decide(yk_deed_t *deed)
 {
     const yk_order_t *order = deed->row->order;
 
     deed->reply->answer = YK_ANSWER_OK;
     if (order->state == YK_ORDER_CONFIRMED) {
-        yk_deed_end(deed, deed->row, YK_ORDER_CANCELLED, deed->why);
+        yk_deed_end(deed, deed->row, YK_ORDER_CANCELLED, deed->ask->why);
         return YK_VERDICT_DONE;
     }
     if (order->state == YK_ORDER_CANCELLED) {
@@ -108,7 +89,7 @@ static yk_verdict_e decide_cancel(yk_deed_t *deed)
 }
 
 /* Texts change neither state nor deadline: the order's own lock is enough. */
-static apr_status_t plan_patch(yk_deed_t *deed)
+apr_status_t yk_patch_plan(yk_deed_t *deed)
 {
     const yk_slot_t *slot;
     apr_status_t rv = yk_deed_claim(deed);
@@ -148,9 +129,9 @@ static yk_verdict_e set_holders(yk_deed_t *deed, const yk_patch_t *patch)
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e decide_patch(yk_deed_t *deed)
+yk_verdict_e yk_patch_decide(yk_deed_t *deed)
 {
-    const yk_patch_t *patch = deed->what;
+    const yk_patch_t *patch = deed->ask->patch;
     yk_order_t *order = deed->row->order;
     yk_order_state_e state = yk_order_state_at(order, deed->ledger->now_us);
 
@@ -170,86 +151,4 @@ static yk_verdict_e decide_patch(yk_deed_t *deed)
     }
     deed->reply->answer = YK_ANSWER_OK;
     return set_holders(deed, patch);
-}
-
-static apr_status_t run(yk_desk_t *desk, yk_reply_t *reply, yk_plan_fn *plan,
-                        yk_decide_fn *decide, const char *why, const void *what,
-                        const yk_claim_t *claim, const yk_once_t *once,
-                        apr_pool_t *p)
-{
-    yk_deed_t deed = {.desk = desk,
-                      .plan = plan,
-                      .decide = decide,
-                      .reply = reply,
-                      .claim = claim,
-                      .once = once,
-                      .why = why,
-                      .what = what,
-                      .p = p};
-
-    return yk_deed_run(&deed);
-}
-
-apr_status_t yk_desk_checkout(yk_desk_t *desk, yk_reply_t *reply,
-                              const yk_claim_t *claim, const yk_once_t *once,
-                              apr_pool_t *p)
-{
-    return run(desk, reply, yk_deed_plan_order, decide_checkout, NULL, NULL,
-               claim, once, p);
-}
-
-apr_status_t yk_desk_reopen(yk_desk_t *desk, yk_reply_t *reply,
-                            const yk_claim_t *claim, const yk_once_t *once,
-                            apr_pool_t *p)
-{
-    return run(desk, reply, yk_deed_plan_order, decide_reopen, NULL, NULL,
-               claim, once, p);
-}
-
-apr_status_t yk_desk_release(yk_desk_t *desk, yk_reply_t *reply,
-                             const char *reason, const yk_claim_t *claim,
-                             const yk_once_t *once, apr_pool_t *p)
-{
-    return run(desk, reply, yk_deed_plan_order, decide_release,
-               yk_deed_why("release", reason, p), NULL, claim, once, p);
-}
-
-apr_status_t yk_desk_cancel(yk_desk_t *desk, yk_reply_t *reply,
-                            const char *reason, const yk_claim_t *claim,
-                            const yk_once_t *once, apr_pool_t *p)
-{
-    return run(desk, reply, yk_deed_plan_order, decide_cancel,
-               yk_deed_why("cancel", reason, p), NULL, claim, once, p);
-}
-
-apr_status_t yk_desk_patch(yk_desk_t *desk, yk_reply_t *reply,
-                           const yk_patch_t *patch, const yk_claim_t *claim,
-                           const yk_once_t *once, apr_pool_t *p)
-{
-    return run(desk, reply, plan_patch, decide_patch, "patch", patch, claim,
-               once, p);
-}
-
-apr_status_t yk_desk_look(yk_desk_t *desk, yk_reply_t *reply,
-                          const yk_claim_t *claim, apr_pool_t *p)
-{
-    yk_deed_t deed = {.desk = desk, .reply = reply, .claim = claim, .p = p};
-    yk_order_t *order;
-    apr_status_t rv;
-
-    *reply = (yk_reply_t){0};
-    rv = claim->token != NULL
-             ? yk_store_order_by_token(desk->store, &order, &reply->now_us,
-                                       desk->terms.tenant_id, claim->token, p)
-             : yk_store_order(desk->store, &order, &reply->now_us,
-                              desk->terms.tenant_id, claim->order_id, p);
-    if (rv == APR_NOTFOUND) {
-        yk_deed_refuse_field(&deed, YK_ANSWER_UNKNOWN, "order", NULL);
-        return APR_SUCCESS;
-    }
-    if (rv == APR_SUCCESS) {
-        reply->answer = YK_ANSWER_OK;
-        reply->order = order;
-    }
-    return rv;
 }

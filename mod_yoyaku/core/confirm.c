@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deed.h"
+#include "ask.h"
 #include <apr_strings.h>
 #include <string.h>
 
@@ -19,14 +19,14 @@ int yk_deed_booker_may_confirm(const yk_deed_t *deed, const yk_order_t *order)
     return terms->confirm == YK_CONFIRM_FREE && yk_order_total(order) == 0;
 }
 
-static apr_status_t plan_confirm(yk_deed_t *deed)
+apr_status_t yk_confirm_plan(yk_deed_t *deed)
 {
     apr_status_t rv = yk_deed_claim(deed);
 
     if (rv != APR_SUCCESS || deed->refused) {
         return rv;
     }
-    return yk_deed_want_order(deed, deed->seen, deed->what != NULL);
+    return yk_deed_want_order(deed, deed->seen, deed->ask->payment != NULL);
 }
 
 static yk_verdict_e confirm_by_booker(yk_deed_t *deed)
@@ -200,9 +200,9 @@ static yk_verdict_e confirm_late(yk_deed_t *deed, const yk_payment_t *payment)
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e decide_confirm(yk_deed_t *deed)
+yk_verdict_e yk_confirm_decide(yk_deed_t *deed)
 {
-    const yk_payment_t *payment = deed->what;
+    const yk_payment_t *payment = deed->ask->payment;
     const yk_order_t *order = deed->row->order;
     yk_verdict_e verdict;
 
@@ -232,21 +232,4 @@ static yk_verdict_e decide_confirm(yk_deed_t *deed)
     }
     deed->row->order->payment = payment->payment;
     return verdict;
-}
-
-apr_status_t yk_desk_confirm(yk_desk_t *desk, yk_reply_t *reply,
-                             const yk_payment_t *payment,
-                             const yk_claim_t *claim, const yk_once_t *once,
-                             apr_pool_t *p)
-{
-    yk_deed_t deed = {.desk = desk,
-                      .plan = plan_confirm,
-                      .decide = decide_confirm,
-                      .reply = reply,
-                      .claim = claim,
-                      .once = once,
-                      .what = payment,
-                      .p = p};
-
-    return yk_deed_run(&deed);
 }

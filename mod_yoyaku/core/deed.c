@@ -95,11 +95,81 @@ static apr_status_t replay_if_done(yk_deed_t *deed)
     return rv;
 }
 
-/* After the locks: is what the plan rested on still so? */
-static int plan_holds(yk_deed_t *deed)
+yk_once_row_t *yk_deed_once(const yk_deed_t *deed)
+{
+    return deed->once == NULL
+               ? NULL
+               : yk_ledger_once(deed->ledger, deed->desk->terms.tenant_id,
+                                &deed->once->scope);
+}
+
+/* What the plan wanted stands last in the ledger's lists until it is sorted:
+ * kept apart, since several deeds may share a ledger. */
+static void keep_wants(yk_deed_t *deed, uint32_t nanchors, uint32_t nplaces)
+{
+    const yk_ledger_t *l = deed->ledger;
+
+    deed->nanchors = l->nanchors - nanchors;
+    deed->anchors =
+        apr_pcalloc(deed->pt, (deed->nanchors + 1) * sizeof(*deed->anchors));
+    for (uint32_t i = 0; i < deed->nanchors; i++) {
+        deed->anchors[i] = l->anchors[nanchors + i].key;
+    }
+    deed->nplaces = l->nplaces - nplaces;
+    deed->places =
+        apr_pcalloc(deed->pt, (deed->nplaces + 1) * sizeof(*deed->places));
+    for (uint32_t i = 0; i < deed->nplaces; i++) {
+        deed->places[i] = l->places[nplaces + i];
+    }
+}
+
+apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger)
+{
+    uint32_t nanchors = ledger->nanchors, nplaces = ledger->nplaces;
+    apr_status_t rv;
+
+    memset(deed->reply, 0, sizeof(*deed->reply));
+    deed->ledger = ledger;
+    deed->seen = NULL;
+    deed->row = NULL;
+    deed->nslots = deed->slot_space = 0;
+    deed->stale = deed->refused = 0;
+    deed->nbounds = 0;
+    rv = deed->plan(deed);
+    keep_wants(deed, nanchors, nplaces);
+    if (rv == APR_SUCCESS && !deed->refused && deed->once != NULL) {
+        yk_ledger_want_once(ledger, deed->desk->terms.tenant_id,
+                            &deed->once->scope);
+    }
+    return rv;
+}
+
+/* Have all rows come back? Under SKIP LOCKED some may not have. */
+static int rows_are_there(const yk_deed_t *deed)
 {
     yk_ledger_t *l = deed->ledger;
-    int holds = 1;
+
+    for (uint32_t i = 0; i < deed->nanchors; i++) {
+        const yk_anchor_key_t *key = &deed->anchors[i];
+
+        if (!yk_ledger_anchor(l, key->kind, key->owner, key->no)->found) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < deed->nplaces; i++) {
+        const yk_place_t *place = &deed->places[i];
+
+        if (!yk_ledger_place(l, place->slot_id, place->place_no)->found) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int yk_deed_plan_holds(yk_deed_t *deed)
+{
+    yk_ledger_t *l = deed->ledger;
+    int holds = rows_are_there(deed);
 
     for (uint32_t i = 0; i < deed->nslots; i++) {
         const yk_slot_t *slot = deed->slots[i];
@@ -110,9 +180,6 @@ static int plan_holds(yk_deed_t *deed)
             yk_catalogue_drop(deed->desk->catalogue, slot->slot_id);
             holds = 0;
         }
-    }
-    for (uint32_t i = 0; i < l->nanchors; i++) {
-        holds = holds && l->anchors[i].found;
     }
     if (deed->seen != NULL) {
         deed->row = yk_ledger_order(l, deed->seen->order_id);
@@ -168,16 +235,14 @@ static apr_status_t find_fate(yk_deed_t *deed, int *again, apr_time_t deadline)
     return APR_INCOMPLETE;
 }
 
-static void remember_once(yk_deed_t *deed)
+void yk_deed_remember(yk_deed_t *deed)
 {
-    yk_once_row_t *once;
+    yk_once_row_t *once = yk_deed_once(deed);
     yk_reply_t *reply = deed->reply;
 
-    if (deed->once == NULL) {
+    if (once == NULL) {
         return;
     }
-    once = yk_ledger_once(deed->ledger, deed->desk->terms.tenant_id,
-                          &deed->once->scope);
     once->request = deed->once->request;
     once->order_id = deed->row->order_id;
     memcpy(once->salt, deed->salt, sizeof(once->salt));
@@ -198,7 +263,7 @@ static apr_status_t write_down(yk_deed_t *deed, int *again, apr_time_t deadline)
         yk_store_rollback(store);
     }
     else {
-        remember_once(deed);
+        yk_deed_remember(deed);
         rv = yk_store_write(store, deed->ledger);
         if (rv == APR_INCOMPLETE) {
             rv = find_fate(deed, again, deadline);
@@ -212,6 +277,13 @@ static apr_status_t write_down(yk_deed_t *deed, int *again, apr_time_t deadline)
         deed->reply->order = deed->row->order;
     }
     return rv;
+}
+
+void yk_deed_take_back(yk_deed_t *deed)
+{
+    yk_ledger_undo(deed->ledger);
+    deed->reply->token = NULL;
+    deed->reply->order = deed->seen != NULL ? deed->row->order : NULL;
 }
 
 static apr_status_t decide_and_write(yk_deed_t *deed, int *again,
@@ -239,28 +311,16 @@ static apr_status_t decide_and_write(yk_deed_t *deed, int *again,
         *again = 1;
         break;
     }
-    yk_ledger_undo(deed->ledger);
+    yk_deed_take_back(deed);
     yk_store_rollback(store);
-    if (deed->seen != NULL) {
-        deed->reply->order = deed->row->order;
-    }
     return APR_SUCCESS;
 }
 
 static apr_status_t attempt(yk_deed_t *deed, int *again, apr_time_t deadline)
 {
-    const yk_once_row_t *once = NULL;
-    apr_status_t rv;
+    const yk_once_row_t *once;
+    apr_status_t rv = yk_deed_plan(deed, yk_ledger_make(deed->pt));
 
-    memset(deed->reply, 0, sizeof(*deed->reply));
-    deed->ledger = yk_ledger_make(deed->pt);
-    deed->seen = NULL;
-    deed->row = NULL;
-    deed->nslots = deed->slot_space = 0;
-    deed->stale = deed->refused = 0;
-    deed->nbounds = 0;
-
-    rv = deed->plan(deed);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -272,24 +332,17 @@ static apr_status_t attempt(yk_deed_t *deed, int *again, apr_time_t deadline)
         return replay_if_done(deed);
     }
     deed->fresh = 0;
-    if (deed->once != NULL) {
-        yk_ledger_want_once(deed->ledger, deed->desk->terms.tenant_id,
-                            &deed->once->scope);
-    }
     rv = yk_store_lock(deed->desk->store, deed->ledger);
     if (rv != APR_SUCCESS) {
         return rv;
     }
     deed->reply->now_us = deed->ledger->now_us;
-    if (deed->once != NULL) {
-        once = yk_ledger_once(deed->ledger, deed->desk->terms.tenant_id,
-                              &deed->once->scope);
-    }
+    once = yk_deed_once(deed);
     if (once != NULL && once->found) {
         yk_store_rollback(deed->desk->store);
         return replay(deed, once);
     }
-    if (!plan_holds(deed)) {
+    if (!yk_deed_plan_holds(deed)) {
         yk_store_rollback(deed->desk->store);
         *again = 1;
         return APR_SUCCESS;
@@ -318,13 +371,6 @@ apr_status_t yk_deed_run(yk_deed_t *deed)
     int again, lines = 0, in_progress;
     apr_status_t rv;
 
-    if (deed->begins && deed->once != NULL) {
-        yk_secret_random(deed->salt, sizeof(deed->salt));
-        deed->token = yk_token_derive(deed->once->key, deed->salt, deed->p);
-    }
-    else if (deed->begins) {
-        deed->token = yk_token_make(deed->p);
-    }
     for (int tried = 1;; tried++) {
         /* The last attempt's pool is the reply's: it is destroyed with p. */
         apr_pool_create(&deed->pt, deed->p);

@@ -32,6 +32,7 @@ typedef struct yk_bound_t {
 } yk_bound_t;
 
 typedef struct yk_deed_t yk_deed_t;
+typedef struct yk_ask_t yk_ask_t;
 
 /** @return APR_SUCCESS, or a status of the store's. Sets deed->refused when
  *          the answer needs no locks. */
@@ -46,10 +47,9 @@ struct yk_deed_t {
     yk_reply_t *reply;
     const yk_claim_t *claim;
     const yk_once_t *once;
-    const char *why;  /**< for the journal */
-    const void *what; /**< the deed's own: wish, payment, ... */
-    int begins;       /**< it may begin an order: a hold */
-    apr_pool_t *p;    /**< the reply's */
+    const yk_ask_t *ask;
+    int begins;    /**< it may begin an order: a hold */
+    apr_pool_t *p; /**< the reply's */
 
     /* of this attempt */
     apr_pool_t *pt;
@@ -80,6 +80,19 @@ struct yk_desk_t {
 
 /** Do it. Statuses as desk.h says. */
 apr_status_t yk_deed_run(yk_deed_t *deed);
+
+/* The steps, for those who do several deeds in one ledger. */
+
+/** Plan into a ledger that is not locked yet; deed->pt is set. */
+apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger);
+/** After the locks: is what the plan rested on still so? */
+int yk_deed_plan_holds(yk_deed_t *deed);
+/** The row of its idempotency key, or NULL without one. */
+yk_once_row_t *yk_deed_once(const yk_deed_t *deed);
+/** Undo since the mark, and take the order out of the reply. */
+void yk_deed_take_back(yk_deed_t *deed);
+/** Fill the row of its key, to be written. */
+void yk_deed_remember(yk_deed_t *deed);
 
 /** Set a refusal; for `return yk_deed_refuse(...)` in plan and decide. */
 yk_verdict_e yk_deed_refuse(yk_deed_t *deed, yk_answer_e answer);
@@ -149,9 +162,6 @@ void yk_deed_end(yk_deed_t *deed, yk_order_row_t *row, yk_order_state_e state,
 
 /** Confirm: state, time, places booked. */
 void yk_deed_book(yk_deed_t *deed, yk_order_row_t *row, const char *why);
-
-/** The journal's words: "cancel", or "cancel: REASON". */
-const char *yk_deed_why(const char *why, const char *reason, apr_pool_t *p);
 
 /** Adding or exchanging renews a held order's deadline. */
 void yk_deed_renew(yk_deed_t *deed, yk_order_row_t *row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deed.h"
+#include "ask.h"
 #include <apr_strings.h>
 #include <string.h>
 
@@ -7,16 +7,6 @@
  * Exchanging, and taking a line out. What is given comes first, so that the
  * same exchange can take it again; only what is taken on balance is checked.
  */
-
-typedef struct exchange_t {
-    const yk_give_t *give;
-    uint32_t ngive;
-    const yk_wish_t *take; /* NULL: only gives */
-    int64_t amount;        /* -1: not said */
-    const char *currency;
-    const char *why;
-    yk_take_t *taking;
-} exchange_t;
 
 static const yk_wish_t nothing;
 
@@ -30,15 +20,15 @@ static yk_line_t *find_line(yk_order_t *order, uint32_t number)
     return NULL;
 }
 
-static apr_status_t plan_exchange(yk_deed_t *deed)
+apr_status_t yk_exchange_plan(yk_deed_t *deed)
 {
-    const exchange_t *exchange = deed->what;
+    const yk_ask_t *ask = deed->ask;
     yk_take_t *take;
     apr_status_t rv = yk_deed_plan_order(deed);
 
     if (rv == APR_SUCCESS && !deed->refused) {
-        rv = yk_take_plan(deed, &take,
-                          exchange->take != NULL ? exchange->take : &nothing);
+        rv =
+            yk_take_plan(deed, &take, ask->wish != NULL ? ask->wish : &nothing);
         deed->own = take;
     }
     return rv;
@@ -62,10 +52,10 @@ static yk_verdict_e may_exchange(yk_deed_t *deed)
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e give_lines(yk_deed_t *deed, const exchange_t *exchange)
+static yk_verdict_e give_lines(yk_deed_t *deed, const yk_ask_t *ask)
 {
-    for (uint32_t i = 0; i < exchange->ngive; i++) {
-        const yk_give_t *give = &exchange->give[i];
+    for (uint32_t i = 0; i < ask->ngive; i++) {
+        const yk_give_t *give = &ask->give[i];
         yk_line_t *line = find_line(deed->row->order, give->line);
 
         if (line == NULL) {
@@ -82,16 +72,16 @@ static yk_verdict_e give_lines(yk_deed_t *deed, const exchange_t *exchange)
 }
 
 /* A confirmed order that gets dearer: the request must say by how much. */
-static yk_verdict_e check_difference(yk_deed_t *deed,
-                                     const exchange_t *exchange, int64_t before)
+static yk_verdict_e check_difference(yk_deed_t *deed, const yk_ask_t *ask,
+                                     int64_t before)
 {
     const yk_order_t *order = deed->row->order;
     yk_reply_t *reply = deed->reply;
 
     reply->difference = yk_order_total(order) - before;
     if (reply->difference <= 0 ||
-        (exchange->amount == reply->difference && exchange->currency != NULL &&
-         strcmp(exchange->currency, order->currency) == 0)) {
+        (ask->amount == reply->difference && ask->currency != NULL &&
+         strcmp(ask->currency, order->currency) == 0)) {
         return YK_VERDICT_DONE;
     }
     reply->total = reply->difference;
@@ -109,7 +99,7 @@ static int has_lines(const yk_order_t *order)
     return 0;
 }
 
-static yk_verdict_e finish_exchange(yk_deed_t *deed, const exchange_t *exchange,
+static yk_verdict_e finish_exchange(yk_deed_t *deed, const yk_ask_t *ask,
                                     int64_t before)
 {
     yk_order_t *order = deed->row->order;
@@ -117,7 +107,7 @@ static yk_verdict_e finish_exchange(yk_deed_t *deed, const exchange_t *exchange,
 
     deed->reply->answer = YK_ANSWER_OK;
     if (confirmed) {
-        yk_verdict_e verdict = check_difference(deed, exchange, before);
+        yk_verdict_e verdict = check_difference(deed, ask, before);
 
         if (verdict != YK_VERDICT_DONE) {
             return verdict;
@@ -126,7 +116,7 @@ static yk_verdict_e finish_exchange(yk_deed_t *deed, const exchange_t *exchange,
     if (!has_lines(order)) {
         yk_deed_end(deed, deed->row,
                     confirmed ? YK_ORDER_CANCELLED : YK_ORDER_RELEASED,
-                    exchange->why);
+                    ask->why);
     }
     else if (!confirmed) {
         yk_deed_renew(deed, deed->row);
@@ -134,9 +124,9 @@ static yk_verdict_e finish_exchange(yk_deed_t *deed, const exchange_t *exchange,
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e decide_exchange(yk_deed_t *deed)
+yk_verdict_e yk_exchange_decide(yk_deed_t *deed)
 {
-    const exchange_t *exchange = deed->what;
+    const yk_ask_t *ask = deed->ask;
     const yk_take_t *take = deed->own;
     yk_load_t *had, *kept, *asked;
     uint32_t nhad, nkept, nasked, taken;
@@ -148,8 +138,8 @@ static yk_verdict_e decide_exchange(yk_deed_t *deed)
         return verdict;
     }
     had = yk_limit_loads(deed, &nhad, row->order, 0);
-    yk_deed_touch(deed, row, exchange->why);
-    verdict = give_lines(deed, exchange);
+    yk_deed_touch(deed, row, ask->why);
+    verdict = give_lines(deed, ask);
     if (verdict != YK_VERDICT_DONE) {
         return verdict;
     }
@@ -162,49 +152,5 @@ static yk_verdict_e decide_exchange(yk_deed_t *deed)
     }
     verdict = yk_take_all(deed, row, take, &taken);
     return verdict != YK_VERDICT_DONE ? verdict
-                                      : finish_exchange(deed, exchange, before);
-}
-
-static apr_status_t run(yk_desk_t *desk, yk_reply_t *reply,
-                        const exchange_t *exchange, const yk_claim_t *claim,
-                        const yk_once_t *once, apr_pool_t *p)
-{
-    yk_deed_t deed = {.desk = desk,
-                      .plan = plan_exchange,
-                      .decide = decide_exchange,
-                      .reply = reply,
-                      .claim = claim,
-                      .once = once,
-                      .what = exchange,
-                      .p = p};
-
-    return yk_deed_run(&deed);
-}
-
-apr_status_t yk_desk_exchange(yk_desk_t *desk, yk_reply_t *reply,
-                              const yk_give_t *give, uint32_t ngive,
-                              const yk_wish_t *take, int64_t amount,
-                              const char *currency, const char *reason,
-                              const yk_claim_t *claim, const yk_once_t *once,
-                              apr_pool_t *p)
-{
-    exchange_t exchange = {.give = give,
-                           .ngive = ngive,
-                           .take = take,
-                           .amount = amount,
-                           .currency = currency,
-                           .why = yk_deed_why("exchange", reason, p)};
-
-    return run(desk, reply, &exchange, claim, once, p);
-}
-
-apr_status_t yk_desk_remove(yk_desk_t *desk, yk_reply_t *reply, uint32_t line,
-                            const yk_claim_t *claim, const yk_once_t *once,
-                            apr_pool_t *p)
-{
-    yk_give_t give = {line, 0};
-    exchange_t exchange = {
-        .give = &give, .ngive = 1, .amount = -1, .why = "remove"};
-
-    return run(desk, reply, &exchange, claim, once, p);
+                                      : finish_exchange(deed, ask, before);
 }

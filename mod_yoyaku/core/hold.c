@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deed.h"
+#include "ask.h"
 #include <string.h>
 
 /* Holding: begin an order, or add to one. */
@@ -53,10 +53,10 @@ static yk_order_row_t *begin_order(yk_deed_t *deed, const yk_wish_t *wish)
     return yk_ledger_order_add(deed->ledger, order);
 }
 
-static apr_status_t plan_hold(yk_deed_t *deed)
+apr_status_t yk_hold_plan(yk_deed_t *deed)
 {
     const yk_terms_t *terms = &deed->desk->terms;
-    const yk_wish_t *wish = deed->what;
+    const yk_wish_t *wish = deed->ask->wish;
     apr_status_t rv = APR_SUCCESS;
     yk_take_t *take;
 
@@ -118,9 +118,9 @@ static yk_verdict_e confirm_at_once(yk_deed_t *deed)
     return YK_VERDICT_DONE;
 }
 
-static yk_verdict_e decide_hold(yk_deed_t *deed)
+yk_verdict_e yk_hold_decide(yk_deed_t *deed)
 {
-    const yk_wish_t *wish = deed->what;
+    const yk_wish_t *wish = deed->ask->wish;
     const yk_take_t *take = deed->own;
     yk_load_t *had, *asked;
     uint32_t nhad, nasked, taken;
@@ -152,25 +152,4 @@ static yk_verdict_e decide_hold(yk_deed_t *deed)
     deed->reply->created = taken > 0;
     yk_deed_renew(deed, deed->row);
     return wish->confirm ? confirm_at_once(deed) : YK_VERDICT_DONE;
-}
-
-apr_status_t yk_desk_hold(yk_desk_t *desk, yk_reply_t *reply,
-                          const yk_wish_t *wish, const yk_claim_t *claim,
-                          const yk_once_t *once, apr_pool_t *p)
-{
-    yk_deed_t deed = {.desk = desk,
-                      .plan = plan_hold,
-                      .decide = decide_hold,
-                      .reply = reply,
-                      .claim = claim,
-                      .once = once,
-                      .what = wish,
-                      .begins = 1,
-                      .p = p};
-    apr_status_t rv = yk_deed_run(&deed);
-
-    if (rv == APR_SUCCESS && deed.refused) {
-        reply->token = NULL;
-    }
-    return rv;
 }
