@@ -54,8 +54,11 @@ struct yk_deed_t {
     /* of this attempt */
     apr_pool_t *pt;
     yk_ledger_t *ledger;
-    yk_order_t *seen;        /**< the claimed order as planned with, or NULL */
-    yk_order_row_t *row;     /**< it (or the one begun) in the ledger */
+    yk_order_t *seen;    /**< the claimed order as planned with, or NULL */
+    yk_order_row_t *row; /**< it (or the one begun) in the ledger */
+    uint32_t nanchors, nplaces;
+    yk_anchor_key_t *anchors; /**< rows this deed wanted */
+    yk_place_t *places;
     const yk_slot_t **slots; /**< all slots concerned */
     uint32_t nslots, slot_space;
     int stale;   /**< a slot came from memory */
