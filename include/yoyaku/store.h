@@ -142,10 +142,46 @@ typedef struct yk_board_t {
     uint32_t nplaces, nareas;
     unsigned char *states;  /**< nplaces, '0'..'3' in plan order; held past its
                                  deadline is '0' */
+    uint64_t *versions;     /**< of the place rows, nplaces */
+    apr_time_t *untils;     /**< held: the deadline; else 0 */
     int64_t *area_free;     /**< by area_no; -1 where places say it */
+    uint64_t *area_versions; /**< of the anchors; 0 where there is none */
 } yk_board_t;
 apr_status_t yk_store_board(yk_store_t *store, yk_board_t **board,
                             const yk_slot_t *slot, apr_pool_t *p);
+
+/** One journal row: what an order's transaction did to one slot. */
+typedef struct yk_entry_place_t {
+    uint32_t place_no;
+    yk_place_state_e state;
+    uint64_t version;
+} yk_entry_place_t;
+
+typedef struct yk_entry_count_t {
+    yk_anchor_e kind;
+    uint32_t no;
+    int64_t delta;
+    uint64_t version;        /**< of the anchor, as written */
+} yk_entry_count_t;
+
+typedef struct yk_entry_t {
+    uint64_t slot_id, order_id; /**< order 0: an operator */
+    apr_time_t at_us;
+    uint64_t change_id;
+    const char *why, *who;
+    apr_time_t until_us;     /**< the order's deadline; 0 when it has none */
+    uint32_t nplaces, ncounts;
+    yk_entry_place_t *places;
+    yk_entry_count_t *counts;
+} yk_entry_t;
+
+/** What was journalled in a slot from `from_us` on, oldest first.
+ *  @param most  0 .. 10000 rows; *n == most: there may be more
+ *  @param now   the clock of this reading; may be NULL */
+apr_status_t yk_store_journal(yk_store_t *store, yk_entry_t **entries,
+                              uint32_t *n, apr_time_t *now, uint64_t slot_id,
+                              apr_time_t from_us, uint32_t most,
+                              apr_pool_t *p);
 
 /** An order with its lines. APR_NOTFOUND. `now` may be NULL. */
 apr_status_t yk_store_order(yk_store_t *store, yk_order_t **order,

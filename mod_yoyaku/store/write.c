@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include "journal.h"
+#include "packet.h"
+#include "rows.h"
+
+/* Rows of one INSERT; more are several, in key order. */
+#define WRITE_ROWS 512
+
+static int place_order(const void *a, const void *b)
+{
+    const yk_place_t *x = *(yk_place_t *const *)a;
+    const yk_place_t *y = *(yk_place_t *const *)b;
+
+    if (x->slot_id != y->slot_id) {
+        return x->slot_id < y->slot_id ? -1 : 1;
+    }
+    return x->place_no < y->place_no ? -1 : x->place_no > y->place_no;
+}
+
+static int order_order(const void *a, const void *b)
+{
+    const yk_order_row_t *x = *(yk_order_row_t *const *)a;
+    const yk_order_row_t *y = *(yk_order_row_t *const *)b;
+
+    return x->order_id < y->order_id ? -1 : x->order_id > y->order_id;
+}
+
+/* The changed rows in lock order, with their new versions. */
+static yk_change_t *gather(yk_ledger_t *ledger, apr_pool_t *p)
+{
+    yk_change_t *c = apr_pcalloc(p, sizeof(*c));
+    uint32_t i;
+
+    c->ledger = ledger;
+    c->places = apr_palloc(p, (ledger->nplaces + 1) * sizeof(*c->places));
+    c->orders = apr_palloc(p, (ledger->norders + 1) * sizeof(*c->orders));
+    for (i = 0; i < ledger->nplaces; i++) {
+        if (ledger->places[i].changed) {
+            c->places[c->nplaces++] = &ledger->places[i];
+        }
+    }
+    for (i = 0; i < ledger->norders; i++) {
+        if (ledger->orders[i].changed) {
+            c->orders[c->norders++] = &ledger->orders[i];
+        }
+    }
+    qsort(c->places, c->nplaces, sizeof(*c->places), place_order);
+    qsort(c->orders, c->norders, sizeof(*c->orders), order_order);
+    c->versions = apr_palloc(p, (c->nplaces + 1) * sizeof(*c->versions));
+    for (i = 0; i < c->nplaces; i++) {
+        const yk_place_t *place = c->places[i];
+        yk_anchor_t *anchor = NULL;
+        if (place->seat) {
+            anchor = yk_ledger_anchor(ledger, YK_ANCHOR_AREA, place->slot_id,
+                                      place->area_no);
+        }
+        c->versions[i] = place->version + 1;
+        if (anchor != NULL) {
+            /* who writes a seat has decided from its anchor: write that too */
+            anchor->changed = 1;
+            c->versions[i] = anchor->version + 1;
+        }
+    }
+    return c;
+}
+
+/* Writes rows that are locked: the anchors. max is for operators to change. */
+static void write_anchors(yk_packet_t *packet, const yk_ledger_t *ledger)
+{
+    yk_sql_t *sql = NULL;
+    uint32_t i, n = 0;
+
+    for (i = 0; i < ledger->nanchors; i++) {
+        const yk_anchor_t *anchor = &ledger->anchors[i];
+        if (!anchor->changed) {
+            continue;
+        }
+        if (n++ == 0) {
+            sql = yk_packet_do(packet);
+            yk_sql_put(sql, "INSERT INTO yoyaku_lock_anchor "
+                            "(kind,owner,no,used,max,version,map) VALUES ");
+        }
+        yk_sql_row(sql);
+        yk_sql_uint(sql, anchor->key.kind);
+        yk_sql_uint(sql, anchor->key.owner);
+        yk_sql_uint(sql, anchor->key.no);
+        yk_sql_int(sql, anchor->used);
+        yk_sql_int(sql, anchor->max);
+        yk_sql_uint(sql, anchor->version + 1);
+        if (anchor->map != NULL) {
+            yk_sql_hex(sql, anchor->map, anchor->map_bytes);
+        }
+        else {
+            yk_sql_null(sql);
+        }
+        yk_sql_row_end(sql);
+    }
+    if (n > 0) {
+        yk_sql_put(sql, " ON DUPLICATE KEY UPDATE used=VALUES(used),"
+                        "version=VALUES(version),map=VALUES(map)");
+    }
+}
+
+/* Writes rows that are locked, or whose anchor is: the places. */
+static void write_places(yk_packet_t *packet, const yk_change_t *c)
+{
+    yk_sql_t *sql = NULL;
+    uint32_t i;
+
+    for (i = 0; i < c->nplaces; i++) {
+        const yk_place_t *place = c->places[i];
+        if (i % WRITE_ROWS == 0) {
+            sql = yk_packet_do(packet);
+            yk_sql_put(sql, "INSERT INTO yoyaku_slot_place "
+                            "(slot_id,place_no,order_id,state,until_us,version)"
+                            " VALUES ");
+        }
+        yk_sql_row(sql);
+        yk_sql_uint(sql, place->slot_id);
+        yk_sql_uint(sql, place->place_no);
+        yk_sql_uint(sql, place->order_id);
+        yk_sql_uint(sql, place->state);
+        yk_sql_int(sql, place->until_us);
+        yk_sql_uint(sql, c->versions[i]);
+        yk_sql_row_end(sql);
+        if (i % WRITE_ROWS == WRITE_ROWS - 1 || i + 1 == c->nplaces) {
+            yk_sql_put(sql, " ON DUPLICATE KEY UPDATE "
+                            "order_id=VALUES(order_id),state=VALUES(state),"
+                            "until_us=VALUES(until_us),"
+                            "version=VALUES(version)");
+        }
+    }
+}
+
+/* Orders that are locked are written over; new ones are inserted alone, so
+ * that a number met twice is an error and not somebody else's order. */
+static void write_orders(yk_packet_t *packet, const yk_change_t *c, int is_new)
+{
+    yk_sql_t *sql = NULL;
+    uint32_t i, n = 0;
+
+    for (i = 0; i < c->norders; i++) {
+        const yk_order_row_t *row = c->orders[i];
+        if ((row->is_new != 0) != (is_new != 0)) {
+            continue;
+        }
+        if (n++ == 0) {
+            sql = yk_packet_do(packet);
+            yk_sql_put(sql, yk_order_insert);
+        }
+        yk_order_write(sql, row->order);
+    }
+    if (n > 0 && !is_new) {
+        yk_sql_put(sql, yk_order_update);
+    }
+}
+
+/* Lines stand under their order's lock. */
+static void write_lines(yk_packet_t *packet, const yk_change_t *c)
+{
+    yk_sql_t *sql = NULL;
+    uint32_t i, j, n = 0;
+
+    for (i = 0; i < c->norders; i++) {
+        const yk_order_row_t *row = c->orders[i];
+        for (j = 0; j < row->order->nlines; j++) {
+            const yk_line_t *line = &row->order->lines[j];
+            if (!line->changed && !line->is_new && !row->is_new) {
+                continue;
+            }
+            if (n == WRITE_ROWS) {
+                yk_sql_put(sql, yk_line_update);
+                n = 0;
+            }
+            if (n++ == 0) {
+                sql = yk_packet_do(packet);
+                yk_sql_put(sql, yk_line_insert);
+            }
+            yk_line_write(sql, row->order, line);
+        }
+    }
+    if (n > 0) {
+        yk_sql_put(sql, yk_line_update);
+    }
+}
+
+/* Last, so that a twin waits as late and as shortly as may be. */
+static void write_onces(yk_packet_t *packet, const yk_ledger_t *ledger)
+{
+    yk_sql_t *sql = NULL;
+    uint32_t i, n = 0;
+
+    for (i = 0; i < ledger->nonces; i++) {
+        const yk_once_row_t *once = &ledger->onces[i];
+        if (!once->is_new) {
+            continue;
+        }
+        if (n++ == 0) {
+            sql = yk_packet_do(packet);
+            yk_sql_put(sql, "INSERT INTO yoyaku_idempotency "
+                            "(tenant_id,scope,request,order_id,salt,answer,"
+                            "status,at_us,extra) VALUES ");
+        }
+        yk_sql_row(sql);
+        yk_sql_uint(sql, once->tenant_id);
+        yk_sql_hash(sql, &once->scope);
+        yk_sql_hash(sql, &once->request);
+        yk_sql_uint(sql, once->order_id);
+        yk_sql_hex(sql, once->salt, sizeof(once->salt));
+        yk_sql_uint(sql, once->answer);
+        yk_sql_int(sql, once->status);
+        yk_sql_clock(sql, packet->store->shift_us);
+        yk_sql_text(sql, once->extra);
+        yk_sql_row_end(sql);
+    }
+}
+
+/* What was written is what stands there now. */
+static void advance(const yk_change_t *c)
+{
+    uint32_t i;
+
+    for (i = 0; i < c->nplaces; i++) {
+        c->places[i]->version = c->versions[i];
+    }
+    for (i = 0; i < c->ledger->nanchors; i++) {
+        if (c->ledger->anchors[i].changed) {
+            c->ledger->anchors[i].version++;
+        }
+    }
+    for (i = 0; i < c->norders; i++) {
+        c->orders[i]->order->version++;
+    }
+}
+
+apr_status_t yk_store_write(yk_store_t *store, yk_ledger_t *ledger)
+{
+    yk_packet_t *packet;
+    yk_change_t *c;
+    apr_status_t rv;
+
+    if (!store->open) {
+        /* the line, and with it every lock, is gone */
+        return APR_ECONNRESET;
+    }
+    packet = yk_packet_make(store);
+    c = gather(ledger, packet->p);
+    write_anchors(packet, ledger);
+    write_places(packet, c);
+    write_orders(packet, c, 0);
+    write_orders(packet, c, 1);
+    write_lines(packet, c);
+    yk_journal_write(packet, c);
+    write_onces(packet, ledger);
+    yk_packet_commit(packet);
+    rv = yk_packet_send(packet);
+    if (rv == APR_SUCCESS) {
+        advance(c);
+    }
+    yk_packet_end(packet);
+    return rv;
+}
