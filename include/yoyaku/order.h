@@ -47,7 +47,7 @@ typedef struct yk_line_t {
     uint64_t slot_id;
     uint32_t area_no;
     uint32_t place_no;    /**< or YK_NO_PLACE */
-    uint32_t quantity;    /**< 1 for a place */
+    uint32_t quantity;    /**< 1 for a place; 0: taken out of the order */
     uint32_t price_no;    /**< 0: free of charge, no tariff */
     const char *tariff;   /**< "" without */
     int64_t amount;       /**< of one, at the moment of the hold */
@@ -85,7 +85,8 @@ typedef struct yk_order_t {
     yk_line_t *lines;        /**< all that ever were, ascending */
 } yk_order_t;
 
-/** Sum over live lines (over all lines once the order is not alive). */
+/** Sum over all lines, also of an order that is over: what was taken out of it
+ *  has quantity 0. */
 int64_t yk_order_total(const yk_order_t *order);
 
 /** The state as of now: held or locked past its deadline is expired. */

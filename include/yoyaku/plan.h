@@ -19,11 +19,12 @@
  * row, along the row as drawn. The places of a section are one range. Two
  * neighbours in plan order are side by side when they stand in one row, no
  * further apart than 1.5 times the row's usual (median) gap: an aisle
- * separates, a numbering error does not.
+ * separates, a numbering error does not. A row is taken as listed when that is
+ * a shortest walk along it (a horseshoe is), else along its own direction.
  *
  * The file: magic, layout version, sizes, then fixed-width tables, then text.
- * Offsets instead of pointers; checked when opened. It is written under a
- * temporary name and renamed, so a reader sees a whole one or none.
+ * Offsets instead of pointers; every one is checked when opened. It is written
+ * under a temporary name and renamed, so a reader sees a whole one or none.
  */
 
 #define YK_PLAN_PLACES_MAX 200000
@@ -31,9 +32,10 @@
 
 typedef struct yk_plan_t yk_plan_t;
 
-/** One place as drawn. The texts live in the plan. */
+/** One place as drawn. The texts live in the plan. Row and seat may be empty.
+ */
 typedef struct yk_plan_place_t {
-    const char *guid;    /**< at most 64 bytes */
+    const char *guid; /**< at most 64 bytes */
     const char *row;
     const char *seat;
     const char *grade;
@@ -44,19 +46,19 @@ typedef struct yk_plan_place_t {
 
 typedef struct yk_plan_section_t {
     const char *name;
-    uint32_t first;      /**< its first place */
+    uint32_t first; /**< its first place */
     uint32_t places;
 } yk_plan_section_t;
 
 typedef struct yk_plan_grade_t {
     const char *name;
-    const char *color;   /**< "#c0392b" or "" */
+    const char *color; /**< "#c0392b" or "" */
 } yk_plan_grade_t;
 
 /** A hall in memory, on its way from a drawing or the book to a plan file.
  *  Places in plan order, sections and grades in order of first appearance. */
 typedef struct yk_hall_t {
-    uint64_t hall_id;    /**< 0 before the book has numbered it */
+    uint64_t hall_id; /**< 0 before the book has numbered it */
     const char *name;
     uint32_t version;
     double width, height;
@@ -64,19 +66,35 @@ typedef struct yk_hall_t {
     yk_plan_section_t *sections;
     yk_plan_place_t *places;
     yk_plan_grade_t *grades;
-    yk_hash_t digest;    /**< of the drawing as normalised; equal: same hall */
+    yk_hash_t digest; /**< of the drawing as normalised; equal: same hall */
 } yk_hall_t;
 
 /**
  * Read a drawing: a pretix seating plan (JSON) or CSV, told apart by content.
  *
+ * Of a plan: zones are sections, categories grades, positions of zone, row and
+ * seat add up; what is drawn beside seats is passed over. A section may have no
+ * places. Of CSV: section,row,place,x,y,grade[,guid] in this order or as a
+ * first line names them; commas, semicolons or tabs; quotes as usual; a guid
+ * not said is SECTION-ROW-PLACE. Lines of one row may stand anywhere.
+ *
  * @param phall   set when APR_SUCCESS
  * @param errors  else one sentence: the first offenders, and how many more
+ * @param name    of the hall; NULL: the drawing's own (CSV has none: "hall")
  * @return APR_SUCCESS, APR_EINVAL (see errors)
  */
 apr_status_t yk_hall_parse(yk_hall_t **phall, const char **errors,
-                           const char *bytes, apr_size_t len,
-                           const char *name, apr_pool_t *p);
+                           const char *bytes, apr_size_t len, const char *name,
+                           apr_pool_t *p);
+
+/**
+ * Draw a hall for trying and measuring: so many sections of so many places, in
+ * rows of 40 with an aisle in the middle, all of one grade, "standard". Always
+ * the same drawing for the same numbers.
+ * @return APR_SUCCESS, or APR_EINVAL: none, or more than YK_PLAN_PLACES_MAX
+ */
+apr_status_t yk_hall_generate(yk_hall_t **phall, uint32_t sections,
+                              uint32_t places_each, apr_pool_t *p);
 
 /** Compile a hall to a plan file: temporary name, fsync not needed, rename. */
 apr_status_t yk_plan_write(const yk_hall_t *hall, const char *path,
@@ -90,6 +108,7 @@ apr_status_t yk_plan_write(const yk_hall_t *hall, const char *path,
 apr_status_t yk_plan_open(yk_plan_t **plan, const char *path, apr_pool_t *p);
 
 uint64_t yk_plan_hall_id(const yk_plan_t *plan);
+uint32_t yk_plan_version(const yk_plan_t *plan);
 const char *yk_plan_name(const yk_plan_t *plan);
 const yk_hash_t *yk_plan_digest(const yk_plan_t *plan);
 void yk_plan_size(const yk_plan_t *plan, double *width, double *height);
@@ -108,6 +127,22 @@ uint32_t yk_plan_find(const yk_plan_t *plan, const char *guid);
 
 /** @return section_no by its name, or YK_PLAN_NONE. */
 uint32_t yk_plan_find_section(const yk_plan_t *plan, const char *name);
+
+/* ---- the drawing for everybody: plan_document.c ---- */
+
+/**
+ * The drawing as JSON:
+ *   {"hall", "version", "hash", "size": {"width", "height"},
+ *    "grades": [{"grade", "color"}],
+ *    "sections": [{"section", "places": 343, "rows": [{"row", "places":
+ *       [{"guid", "seat", "x", "y", "grade"}]}]}]}
+ * Places stand in plan order, as a board's characters do. Row after row of one
+ * label is written as one row. "color" is missing where there is none.
+ *
+ * @param section_no only this section; YK_PLAN_NONE: all of them
+ */
+void yk_plan_document(const yk_plan_t *plan, const char **json, apr_size_t *len,
+                      uint32_t section_no, apr_pool_t *p);
 
 /* ---- seating a party: plan_seat.c ---- */
 

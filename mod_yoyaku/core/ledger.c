@@ -49,16 +49,16 @@ void yk_ledger_want_anchor(yk_ledger_t *l, yk_anchor_e kind, uint64_t owner,
 {
     yk_anchor_t *a;
 
-    l->anchors = room(l, l->anchors, l->nanchors, &l->anchor_space,
-                      sizeof(*l->anchors));
+    l->anchors =
+        room(l, l->anchors, l->nanchors, &l->anchor_space, sizeof(*l->anchors));
     a = &l->anchors[l->nanchors++];
     a->key.kind = kind;
     a->key.owner = owner;
     a->key.no = no;
 }
 
-static yk_place_t *place_add(yk_ledger_t *l, uint64_t slot_id,
-                             uint32_t area_no, uint32_t place_no, int seat)
+static yk_place_t *place_add(yk_ledger_t *l, uint64_t slot_id, uint32_t area_no,
+                             uint32_t place_no, int seat)
 {
     yk_place_t *place;
 
@@ -104,8 +104,8 @@ void yk_ledger_want_booker(yk_ledger_t *l, uint32_t tenant_id,
     if (yk_ledger_booker(l, tenant_id, hash) != NULL) {
         return;
     }
-    l->bookers = room(l, l->bookers, l->nbookers, &l->booker_space,
-                      sizeof(*l->bookers));
+    l->bookers =
+        room(l, l->bookers, l->nbookers, &l->booker_space, sizeof(*l->bookers));
     booker = &l->bookers[l->nbookers++];
     booker->tenant_id = tenant_id;
     memcpy(booker->hash, hash, sizeof(booker->hash));
@@ -132,8 +132,8 @@ static int by_size(uint64_t a, uint64_t b)
 
 static int anchor_order(const void *a, const void *b)
 {
-    const yk_anchor_key_t *x = &((const yk_anchor_t *) a)->key;
-    const yk_anchor_key_t *y = &((const yk_anchor_t *) b)->key;
+    const yk_anchor_key_t *x = &((const yk_anchor_t *)a)->key;
+    const yk_anchor_key_t *y = &((const yk_anchor_t *)b)->key;
 
     if (x->kind != y->kind) {
         return by_size(x->kind, y->kind);
@@ -191,8 +191,8 @@ void yk_ledger_sort(yk_ledger_t *l)
     l->sorted_orders = l->norders;
 }
 
-yk_anchor_t *yk_ledger_anchor(yk_ledger_t *l, yk_anchor_e kind,
-                              uint64_t owner, uint32_t no)
+yk_anchor_t *yk_ledger_anchor(yk_ledger_t *l, yk_anchor_e kind, uint64_t owner,
+                              uint32_t no)
 {
     yk_anchor_t wanted;
 
@@ -204,8 +204,7 @@ yk_anchor_t *yk_ledger_anchor(yk_ledger_t *l, yk_anchor_e kind,
                                       sizeof(wanted), anchor_order);
 }
 
-yk_place_t *yk_ledger_place(yk_ledger_t *l, uint64_t slot_id,
-                            uint32_t place_no)
+yk_place_t *yk_ledger_place(yk_ledger_t *l, uint64_t slot_id, uint32_t place_no)
 {
     yk_place_t wanted, *found = NULL;
 
@@ -254,8 +253,8 @@ yk_booker_t *yk_ledger_booker(yk_ledger_t *l, uint32_t tenant_id,
                               const unsigned char hash[16])
 {
     for (uint32_t i = 0; i < l->nbookers; i++) {
-        if (l->bookers[i].tenant_id == tenant_id
-            && memcmp(l->bookers[i].hash, hash, 16) == 0) {
+        if (l->bookers[i].tenant_id == tenant_id &&
+            memcmp(l->bookers[i].hash, hash, 16) == 0) {
             return &l->bookers[i];
         }
     }
@@ -266,8 +265,8 @@ yk_once_row_t *yk_ledger_once(yk_ledger_t *l, uint32_t tenant_id,
                               const yk_hash_t *scope)
 {
     for (uint32_t i = 0; i < l->nonces; i++) {
-        if (l->onces[i].tenant_id == tenant_id
-            && memcmp(&l->onces[i].scope, scope, sizeof(*scope)) == 0) {
+        if (l->onces[i].tenant_id == tenant_id &&
+            memcmp(&l->onces[i].scope, scope, sizeof(*scope)) == 0) {
             return &l->onces[i];
         }
     }
@@ -357,8 +356,8 @@ void yk_ledger_count(yk_ledger_t *l, yk_order_row_t *row,
 
     for (uint32_t i = 0; i < row->ncounts; i++) {
         count = &row->counts[i];
-        if (count->slot_id == key->owner && count->kind == key->kind
-            && count->no == key->no) {
+        if (count->slot_id == key->owner && count->kind == key->kind &&
+            count->no == key->no) {
             count->delta += delta;
             return;
         }
@@ -414,9 +413,9 @@ void yk_ledger_mark(yk_ledger_t *l)
 void yk_ledger_undo(yk_ledger_t *l)
 {
     /* Orders begun since the mark go; they stand last. */
-    while (l->norders > l->sorted_orders
-           && l->orders[l->norders - 1].mark == l->mark
-           && l->orders[l->norders - 1].is_new) {
+    while (l->norders > l->sorted_orders &&
+           l->orders[l->norders - 1].mark == l->mark &&
+           l->orders[l->norders - 1].is_new) {
         l->norders--;
     }
     for (yk_undo_t *undo = l->undo; undo != NULL; undo = undo->next) {

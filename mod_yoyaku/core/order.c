@@ -15,23 +15,12 @@ const char *yk_order_state_name(yk_order_state_e state)
     return "unheard_of";
 }
 
-static int is_alive(yk_order_state_e state)
-{
-    return state == YK_ORDER_HELD || state == YK_ORDER_LOCKED ||
-           state == YK_ORDER_CONFIRMED;
-}
-
 int64_t yk_order_total(const yk_order_t *order)
 {
-    int alive = is_alive(order->state);
     int64_t total = 0;
 
     for (uint32_t i = 0; i < order->nlines; i++) {
-        const yk_line_t *line = &order->lines[i];
-
-        if (line->live || !alive) {
-            total += line->amount * line->quantity;
-        }
+        total += order->lines[i].amount * order->lines[i].quantity;
     }
     return total;
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deed.h"
+#include <apr_strings.h>
+#include <string.h>
+
+/*
+ * Limits are nested: each one that reaches a slot of the wish is counted over
+ * everything it is about, the request included. Two lists are compared: what
+ * counted before the deed, and what will count after it. So an exchange is
+ * refused only for what it adds on balance, and a limit that was lowered later
+ * does not stop anybody from giving places back.
+ */
+
+typedef struct loads_t {
+    const yk_load_t *loads;
+    uint32_t n;
+} loads_t;
+
+static const char *load_key(const yk_load_t *load, yk_over_e over)
+{
+    switch (over) {
+    case YK_OVER_SLOT:
+        return load->slot != NULL ? load->slot->key : load->key;
+    case YK_OVER_RESOURCE:
+        return load->slot != NULL ? load->slot->resource : load->resource;
+    case YK_OVER_SERIES:
+        return load->slot != NULL ? load->slot->series : load->series;
+    case YK_OVER_ALL:
+        break;
+    }
+    return "";
+}
+
+static int counts_under(const yk_limit_t *limit, const yk_load_t *load)
+{
+    return load->quantity > 0 &&
+           strcmp(load_key(load, limit->over), limit->key) == 0;
+}
+
+/* Does an earlier load under this limit stand for the same slot or resource? */
+static int seen_before(const yk_limit_t *limit, const loads_t lists[],
+                       uint32_t list, uint32_t index)
+{
+    yk_over_e by =
+        limit->count == YK_COUNT_SLOTS ? YK_OVER_SLOT : YK_OVER_RESOURCE;
+    const char *key = load_key(&lists[list].loads[index], by);
+
+    for (uint32_t i = 0; i <= list; i++) {
+        uint32_t end = i == list ? index : lists[i].n;
+
+        for (uint32_t j = 0; j < end; j++) {
+            const yk_load_t *load = &lists[i].loads[j];
+
+            if (counts_under(limit, load) &&
+                strcmp(load_key(load, by), key) == 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int64_t count_lists(const yk_limit_t *limit, const loads_t lists[],
+                           uint32_t nlists)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < nlists; i++) {
+        for (uint32_t j = 0; j < lists[i].n; j++) {
+            const yk_load_t *load = &lists[i].loads[j];
+
+            if (!counts_under(limit, load)) {
+                continue;
+            }
+            if (limit->count == YK_COUNT_PLACES) {
+                sum += load->quantity;
+            }
+            else if (!seen_before(limit, lists, i, j)) {
+                sum++;
+            }
+        }
+    }
+    return sum;
+}
+
+static const char *over_name(yk_over_e over)
+{
+    static const char *const names[] = {"slot", "resource", "series", "all"};
+
+    return names[over];
+}
+
+static int refuse_limit(yk_deed_t *deed, const char *limit, const char *scope,
+                        int64_t max, int64_t have, int64_t asked)
+{
+    yk_reply_t *reply = deed->reply;
+
+    yk_deed_refuse(deed, YK_ANSWER_LIMIT);
+    reply->limit = limit;
+    reply->scope = scope;
+    reply->max = max;
+    reply->have = have;
+    reply->asked = asked;
+    return 0;
+}
+
+static int check_one(yk_deed_t *deed, const yk_order_t *order,
+                     const yk_limit_t *limit, loads_t before[2],
+                     loads_t after[3])
+{
+    static const char *const counts[] = {"places", "slots", "resources"};
+    int64_t had, have, all;
+    const char *name;
+
+    had = count_lists(limit, before, 2);
+    have = count_lists(limit, after, 2);
+    all = count_lists(limit, after, 3);
+    if (!limit->in_force || all <= limit->max || all <= had) {
+        return 1;
+    }
+    name = apr_psprintf(deed->p, "%s per %s over %s%s%s", counts[limit->count],
+                        limit->per == YK_PER_ORDER ? "order" : "booker",
+                        over_name(limit->over), limit->key[0] ? " " : "",
+                        limit->key);
+    if (limit->per == YK_PER_BOOKER) {
+        const yk_anchor_key_t anchor = {YK_ANCHOR_BOOKER, order->tenant_id,
+                                        order->booker_hash[0] << 8 |
+                                            order->booker_hash[1]};
+
+        yk_deed_bound(deed, &anchor, order->booker_hash);
+    }
+    return refuse_limit(deed, name, over_name(limit->over), limit->max, have,
+                        all - have);
+}
+
+/* The booker's lines in other orders. */
+static loads_t elsewhere(yk_deed_t *deed, const yk_order_t *order)
+{
+    loads_t list = {NULL, 0};
+    const yk_booker_t *booker = NULL;
+    yk_load_t *loads;
+
+    if (order->booker[0] != '\0') {
+        booker = yk_ledger_booker(deed->ledger, order->tenant_id,
+                                  order->booker_hash);
+    }
+    if (booker == NULL || booker->nbooked == 0) {
+        return list;
+    }
+    loads = apr_pcalloc(deed->pt, booker->nbooked * sizeof(*loads));
+    for (uint32_t i = 0; i < booker->nbooked; i++) {
+        const yk_booked_t *booked = &booker->booked[i];
+
+        if (booked->order_id == order->order_id) {
+            continue;
+        }
+        loads[list.n].slot_id = booked->slot_id;
+        loads[list.n].key = booked->slot;
+        loads[list.n].resource = booked->resource;
+        loads[list.n].series = booked->series;
+        loads[list.n].quantity = booked->quantity;
+        list.n++;
+    }
+    list.loads = loads;
+    return list;
+}
+
+/* YoyakuHoldPlaces, and what an order may have of lines at all. */
+static int check_size(yk_deed_t *deed, const loads_t *had, const loads_t *kept,
+                      const loads_t *asked)
+{
+    const yk_terms_t *terms = &deed->desk->terms;
+    int64_t before = 0, have = 0, more = 0;
+
+    for (uint32_t i = 0; i < had->n; i++) {
+        before += had->loads[i].quantity;
+    }
+    for (uint32_t i = 0; i < kept->n; i++) {
+        have += kept->loads[i].quantity;
+    }
+    for (uint32_t i = 0; i < asked->n; i++) {
+        more += asked->loads[i].quantity;
+    }
+    if (have + more > terms->hold_places && have + more > before) {
+        return refuse_limit(deed, "places per order", "order",
+                            terms->hold_places, have, more);
+    }
+    return 1;
+}
+
+int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
+                   const yk_load_t *had, uint32_t nhad, const yk_load_t *kept,
+                   uint32_t nkept, const yk_load_t *asked, uint32_t nasked)
+{
+    loads_t none = {NULL, 0}, other = elsewhere(deed, order);
+    loads_t before[2] = {{had, nhad}, none};
+    loads_t after[3] = {{kept, nkept}, none, {asked, nasked}};
+
+    if (!check_size(deed, &before[0], &after[0], &after[2])) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < deed->nslots; i++) {
+        const yk_slot_t *slot = deed->slots[i];
+
+        for (uint32_t j = 0; j < slot->nlimits; j++) {
+            const yk_limit_t *limit = &slot->limits[j];
+            int of_booker = limit->per == YK_PER_BOOKER;
+
+            if (of_booker && order->booker[0] == '\0') {
+                continue;
+            }
+            before[1] = after[1] = of_booker ? other : none;
+            if (!check_one(deed, order, limit, before, after)) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n, const yk_order_t *order,
+                          uint32_t more)
+{
+    yk_load_t *loads =
+        apr_pcalloc(deed->pt, (order->nlines + more + 1) * sizeof(*loads));
+
+    *n = 0;
+    for (uint32_t i = 0; i < order->nlines; i++) {
+        const yk_line_t *line = &order->lines[i];
+
+        if (line->live) {
+            loads[*n].slot = yk_deed_slot_known(deed, line->slot_id);
+            loads[*n].quantity = line->quantity;
+            ++*n;
+        }
+    }
+    return loads;
+}

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every test and counts them all.
+
+  t/run                  everything
+  t/run unit contract    these parts
+  t/run http -k name     what follows a part's name goes to pytest
+
+Parts: rules, unit, contract, interleave, http (prefork, then event), browser.
+What it builds lies in build/check, apart from everybody else's. The last line
+is "N passed, N failed", with ", N skipped" when some were. CI=true makes a
+skipped test a failure.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+from commands import packages
+from servers import Database, ServerError
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "check"
+PARTS = ("rules", "unit", "contract", "interleave", "http", "browser")
+# A part that takes longer than this hangs.
+LIMIT = 20 * 60
+
+
+class Result:
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
+        self.output, self.seconds = "", 0.0
+
+    def line(self):
+        text = f"{self.name:24} {self.passed:5} passed, {self.failed} failed"
+        if self.skipped:
+            text += f", {self.skipped} skipped"
+        return f"{text}  ({self.seconds:.0f} s)"
+
+
+def command(result, argv, env=None):
+    """Run it; its output is kept. Returns its status, or None: too long."""
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(argv, cwd=ROOT, env={**os.environ, **(env or {})},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", timeout=LIMIT,
+                              stdin=subprocess.DEVNULL, check=False)
+        result.output, status = done.stdout, done.returncode
+    except subprocess.TimeoutExpired as late:
+        result.output = ((late.stdout or b"").decode(errors="replace") +
+                         f"\nstill running after {LIMIT} s")
+        status = None
+    result.seconds = time.monotonic() - begun
+    return status
+
+
+# ---- the two kinds of tests ----
+
+CHECKED = re.compile(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)",
+                     re.M)
+
+
+def run_check(binary, env=None):
+    """A Check binary: it says itself how many."""
+    result = Result(binary.name)
+    status = command(result, [str(binary)],
+                     {"CK_TIMEOUT_MULTIPLIER": "4", **(env or {})})
+    for checks, failures, errors in CHECKED.findall(result.output):
+        bad = int(failures) + int(errors)
+        result.failed += bad
+        result.passed += int(checks) - bad
+    if result.passed + result.failed == 0 or (status != 0 and
+                                              result.failed == 0):
+        result.failed += 1  # it did not come to its end, or ran nothing
+    return result
+
+
+def run_pytest(name, folder, more=(), env=None):
+    result = Result(name)
+    report = BUILD / f"{name.replace(' ', '-')}.xml"
+    report.unlink(missing_ok=True)
+    status = command(result, [
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        "--tb=short", f"--junitxml={report}", str(folder), *more], env)
+    try:
+        for suite in xml.etree.ElementTree.parse(report).iter("testsuite"):
+            bad = int(suite.get("failures")) + int(suite.get("errors"))
+            result.failed += bad
+            result.skipped += int(suite.get("skipped"))
+            result.passed += (int(suite.get("tests")) - bad -
+                              int(suite.get("skipped")))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        pass
+    nothing_chosen = status == 5 and more
+    if status != 0 and result.failed == 0 and not nothing_chosen:
+        result.failed += 1
+    return result
+
+
+# ---- the parts ----
+
+def binaries(prefix):
+    return sorted(path for path in BUILD.glob(f"check_{prefix}*")
+                  if os.access(path, os.X_OK) and path.is_file())
+
+
+def with_database(prefix):
+    """Check binaries that need a database get one of their own."""
+    found = binaries(prefix)
+    if not found:
+        return []
+    database = Database(BUILD / f"db-{prefix}", clock=False)
+    shutil.rmtree(database.folder, ignore_errors=True)
+    try:
+        database.start()
+        return [run_check(binary, {"YOYAKU_DB": database.params()})
+                for binary in found]
+    finally:
+        database.stop()
+
+
+def part_rules(more):
+    return [run_pytest("rules", ROOT / "t" / "rules", more,
+                       {"YK_BUILD": str(BUILD)})]
+
+
+def part_unit(_):
+    return [run_check(binary) for binary in binaries("unit")]
+
+
+def part_contract(_):
+    return with_database("contract")
+
+
+def part_interleave(_):
+    return with_database("interleave")
+
+
+def part_http(more):
+    return [run_pytest(f"http {mpm}", ROOT / "t" / "http",
+                       [f"--mpm={mpm}", f"--build={BUILD}", *more])
+            for mpm in ("prefork", "event")]
+
+
+def part_browser(more):
+    folder = ROOT / "t" / "browser"
+    if not list(folder.glob("test_*.py")):
+        return []
+    return [run_pytest("browser", folder, [f"--build={BUILD}", *more])]
+
+
+# ---- all of it ----
+
+def build():
+    """With warnings as errors, in a folder of its own."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for argv in (["cmake", "-S", str(ROOT), "-B", str(BUILD),
+                  "-DYOYAKU_WERROR=ON"],
+                 ["cmake", "--build", str(BUILD), "-j",
+                  str(os.cpu_count() or 1)]):
+        result = Result("build")
+        if command(result, argv) != 0:
+            sys.exit(result.output[-6000:] + "\nt/run: it does not build\n"
+                     "0 passed, 1 failed")
+
+
+def show(results):
+    for result in results:
+        if result.failed:
+            print(result.output, flush=True)
+        print(result.line(), flush=True)
+
+
+def run(parts, more):
+    """Quick parts beside each other, those with servers one after another."""
+    results = []
+
+    def note(found):
+        show(found)
+        results.extend(found)
+
+    quick = [part for part in parts if part in ("rules", "unit", "contract")]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for found in pool.map(
+                lambda part: globals()[f"part_{part}"](more), quick):
+            note(found)
+    for part in parts:
+        if part not in quick:
+            note(globals()[f"part_{part}"](more))
+    return results
+
+
+def main(argv):
+    if argv and argv[0] in ("--help", "-h"):
+        print(__doc__.strip())
+        return 0
+    parts = []
+    while argv and argv[0] in PARTS:
+        parts.append(argv.pop(0))
+    more = argv
+    if more and not parts:
+        print(f"t/run: there is no part {more[0]}\n\n{__doc__.strip()}",
+              file=sys.stderr)
+        return 2
+    try:
+        packages.install(("build", "run", "test"),
+                         lambda text: print(text, flush=True))
+    except RuntimeError as error:
+        sys.exit(f"t/run: {error}\n0 passed, 1 failed")
+    build()
+    results = run(parts or PARTS, more)
+    passed = sum(result.passed for result in results)
+    failed = sum(result.failed for result in results)
+    skipped = sum(result.skipped for result in results)
+    print(f"{passed} passed, {failed} failed" +
+          (f", {skipped} skipped" if skipped else ""), flush=True)
+    strict = os.environ.get("CI") == "true" and skipped
+    return 1 if failed or strict or passed == 0 else 0
+
+
+try:
+    sys.exit(main(sys.argv[1:]))
+except ServerError as wrong:
+    sys.exit(f"t/run: {wrong}\n0 passed, 1 failed")
