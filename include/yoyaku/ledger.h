@@ -212,6 +212,9 @@ void yk_ledger_count(yk_ledger_t *l, yk_order_row_t *row,
 /** An order begun by this transaction. */
 yk_order_row_t *yk_ledger_order_add(yk_ledger_t *l, yk_order_t *order);
 
+/** Room for `n` orders more, so that rows keep their addresses. */
+void yk_ledger_reserve_orders(yk_ledger_t *l, uint32_t n);
+
 /** A line more in a touched order: numbered, zeroed, `is_new`. Moves the
  *  order's lines. */
 yk_line_t *yk_ledger_line_add(yk_ledger_t *l, yk_order_t *order);

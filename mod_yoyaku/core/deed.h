@@ -56,6 +56,7 @@ struct yk_deed_t {
     yk_ledger_t *ledger;
     yk_order_t *seen;    /**< the claimed order as planned with, or NULL */
     yk_order_row_t *row; /**< it (or the one begun) in the ledger */
+    uint64_t order_id;   /**< the row's, once decided */
     uint32_t nanchors, nplaces;
     yk_anchor_key_t *anchors; /**< rows this deed wanted */
     yk_place_t *places;

@@ -388,6 +388,21 @@ yk_order_row_t *yk_ledger_order_add(yk_ledger_t *l, yk_order_t *order)
     return row;
 }
 
+void yk_ledger_reserve_orders(yk_ledger_t *l, uint32_t n)
+{
+    yk_order_row_t *wider;
+
+    if (l->norders + n <= l->order_space) {
+        return;
+    }
+    l->order_space = l->norders + n;
+    wider = apr_pcalloc(l->p, l->order_space * sizeof(*wider));
+    if (l->norders > 0) {
+        memcpy(wider, l->orders, l->norders * sizeof(*wider));
+    }
+    l->orders = wider;
+}
+
 yk_line_t *yk_ledger_line_add(yk_ledger_t *l, yk_order_t *order)
 {
     yk_line_t *line;

@@ -133,33 +133,73 @@ static int check_one(yk_deed_t *deed, const yk_order_t *order,
                         all - have);
 }
 
+/* A booker's line that this transaction has not touched, as the book has it. */
+static void add_booked(yk_deed_t *deed, loads_t *list, yk_load_t *loads,
+                       const yk_booked_t *booked)
+{
+    if (yk_ledger_order(deed->ledger, booked->order_id) != NULL) {
+        return; /* the ledger knows better */
+    }
+    loads[list->n].slot_id = booked->slot_id;
+    loads[list->n].key = booked->slot;
+    loads[list->n].resource = booked->resource;
+    loads[list->n].series = booked->series;
+    loads[list->n].quantity = booked->quantity;
+    list->n++;
+}
+
+/* The lines of another order of his in this ledger. Deeds that share a ledger
+ * touch the same slot. */
+static void add_ledger_order(yk_deed_t *deed, loads_t *list, yk_load_t *loads,
+                             const yk_order_t *order)
+{
+    for (uint32_t i = 0; i < order->nlines; i++) {
+        const yk_line_t *line = &order->lines[i];
+        const yk_slot_t *slot = yk_deed_slot_known(deed, line->slot_id);
+
+        if (line->live && slot != NULL) {
+            loads[list->n].slot = slot;
+            loads[list->n].quantity = line->quantity;
+            list->n++;
+        }
+    }
+}
+
+static int is_of_booker(const yk_order_row_t *row, const yk_order_t *order)
+{
+    return row->found && row->order_id != order->order_id &&
+           row->order->tenant_id == order->tenant_id &&
+           memcmp(row->order->booker_hash, order->booker_hash, 16) == 0;
+}
+
 /* The booker's lines in other orders. */
 static loads_t elsewhere(yk_deed_t *deed, const yk_order_t *order)
 {
+    yk_ledger_t *l = deed->ledger;
     loads_t list = {NULL, 0};
     const yk_booker_t *booker = NULL;
+    uint32_t most = 0;
     yk_load_t *loads;
 
     if (order->booker[0] != '\0') {
-        booker = yk_ledger_booker(deed->ledger, order->tenant_id,
-                                  order->booker_hash);
+        booker = yk_ledger_booker(l, order->tenant_id, order->booker_hash);
     }
-    if (booker == NULL || booker->nbooked == 0) {
+    if (booker == NULL) {
         return list;
     }
-    loads = apr_pcalloc(deed->pt, booker->nbooked * sizeof(*loads));
+    most = booker->nbooked;
+    for (uint32_t i = 0; i < l->norders; i++) {
+        most +=
+            is_of_booker(&l->orders[i], order) ? l->orders[i].order->nlines : 0;
+    }
+    loads = apr_pcalloc(deed->pt, (most + 1) * sizeof(*loads));
     for (uint32_t i = 0; i < booker->nbooked; i++) {
-        const yk_booked_t *booked = &booker->booked[i];
-
-        if (booked->order_id == order->order_id) {
-            continue;
+        add_booked(deed, &list, loads, &booker->booked[i]);
+    }
+    for (uint32_t i = 0; i < l->norders; i++) {
+        if (is_of_booker(&l->orders[i], order)) {
+            add_ledger_order(deed, &list, loads, l->orders[i].order);
         }
-        loads[list.n].slot_id = booked->slot_id;
-        loads[list.n].key = booked->slot;
-        loads[list.n].resource = booked->resource;
-        loads[list.n].series = booked->series;
-        loads[list.n].quantity = booked->quantity;
-        list.n++;
     }
     list.loads = loads;
     return list;

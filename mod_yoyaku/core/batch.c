@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch.h"
+#include <string.h>
+
+/* How often the fate of a COMMIT is asked after, before it is unresolved. */
+#define FATES_ASKED 20
+
+/* Same order as an earlier deed of the batch? */
+static int meets_order(const yk_turn_t *turns, uint32_t index)
+{
+    const yk_order_t *order = turns[index].deed.seen;
+
+    for (uint32_t i = 0; order != NULL && i < index; i++) {
+        if (turns[i].turn == YK_TURN_OPEN && turns[i].deed.seen != NULL &&
+            turns[i].deed.seen->order_id == order->order_id) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void plan_all(yk_turn_t *turns, uint32_t n, yk_ledger_t *l,
+                     apr_pool_t *p)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        yk_turn_t *turn = &turns[i];
+        yk_deed_t *deed = &turn->deed;
+        apr_status_t rv;
+
+        turn->turn = YK_TURN_OPEN;
+        deed->pt = p;
+        rv = yk_deed_plan(deed, l);
+        if (rv != APR_SUCCESS || meets_order(turns, i)) {
+            turn->turn = YK_TURN_ALONE;
+        }
+        else if (deed->refused) {
+            /* From memory, or perhaps a repetition: look again, alone. */
+            turn->turn = deed->stale || deed->once != NULL ? YK_TURN_ALONE
+                                                           : YK_TURN_DONE;
+        }
+    }
+}
+
+static uint32_t count_open(const yk_turn_t *turns, uint32_t n)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        open += turns[i].turn == YK_TURN_OPEN;
+    }
+    return open;
+}
+
+static void leave_alone(yk_turn_t *turns, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (turns[i].turn == YK_TURN_OPEN) {
+            turns[i].turn = YK_TURN_ALONE;
+        }
+    }
+}
+
+/* One deed against the locked rows and what those before it took. Stays OPEN
+ * when its answer depends on the COMMIT. */
+static void decide_one(yk_turn_t *turn)
+{
+    yk_deed_t *deed = &turn->deed;
+    yk_once_row_t *once = yk_deed_once(deed);
+    yk_verdict_e verdict;
+
+    deed->reply->now_us = deed->ledger->now_us;
+    if ((once != NULL && (once->found || once->is_new)) ||
+        !yk_deed_plan_holds(deed)) {
+        turn->turn = YK_TURN_ALONE;
+        return;
+    }
+    yk_ledger_mark(deed->ledger);
+    verdict = deed->decide(deed);
+    if (verdict == YK_VERDICT_DONE && deed->nbounds == 0) {
+        deed->order_id = deed->row->order_id;
+        deed->reply->order = deed->row->order;
+        if (deed->row->changed) {
+            yk_deed_remember(deed);
+        }
+        return;
+    }
+    yk_deed_take_back(deed);
+    if (verdict == YK_VERDICT_AGAIN || deed->nbounds > 0) {
+        turn->turn = YK_TURN_ALONE;
+    }
+}
+
+static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l, apr_pool_t *p)
+{
+    apr_status_t rv;
+    int done = 0;
+
+    if (yk_ledger_is_clean(l)) {
+        yk_store_rollback(desk->store);
+        return APR_SUCCESS;
+    }
+    rv = yk_store_write(desk->store, l);
+    if (rv != APR_INCOMPLETE) {
+        return rv;
+    }
+    for (int i = 0; rv != APR_SUCCESS && i < FATES_ASKED; i++) {
+        rv = yk_store_fate(desk->store, &done, l, p);
+        if (rv != APR_SUCCESS) {
+            apr_sleep(apr_time_from_msec(50));
+        }
+    }
+    if (rv != APR_SUCCESS) {
+        return APR_INCOMPLETE;
+    }
+    return done ? APR_SUCCESS : APR_EBUSY;
+}
+
+static void close_turns(yk_turn_t *turns, uint32_t n, yk_turn_e outcome)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (turns[i].turn == YK_TURN_OPEN) {
+            turns[i].turn = outcome;
+        }
+    }
+}
+
+void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
+                  void (*before_commit)(void *baton), void *baton,
+                  apr_pool_t *p)
+{
+    yk_ledger_t *l = yk_ledger_make(p);
+    apr_status_t rv;
+
+    l->skip_locked = 1;
+    plan_all(turns, n, l, p);
+    if (count_open(turns, n) == 0) {
+        return;
+    }
+    rv = yk_store_lock(desk->store, l);
+    if (rv != APR_SUCCESS) {
+        leave_alone(turns, n);
+        return;
+    }
+    yk_ledger_reserve_orders(l, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (turns[i].turn == YK_TURN_OPEN) {
+            decide_one(&turns[i]);
+        }
+    }
+    if (before_commit != NULL) {
+        before_commit(baton);
+    }
+    rv = write_all(desk, l, p);
+    switch (rv) {
+    case APR_SUCCESS:
+        close_turns(turns, n, YK_TURN_DONE);
+        break;
+    case APR_INCOMPLETE:
+        /* What was refused has written nothing, whatever became of it. */
+        for (uint32_t i = 0; i < n; i++) {
+            if (turns[i].turn == YK_TURN_OPEN && turns[i].deed.order_id == 0) {
+                turns[i].turn = YK_TURN_ALONE;
+            }
+        }
+        close_turns(turns, n, YK_TURN_UNRESOLVED);
+        break;
+    default:
+        close_turns(turns, n, YK_TURN_ALONE);
+        break;
+    }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef YK_BATCH_H
+#define YK_BATCH_H
+
+#include "ask.h"
+
+/**
+ * @file batch.h
+ * @brief Many deeds, one transaction: what the head of a lane takes to the
+ *        database for everybody who waits.
+ *
+ * All plans want their rows in one ledger; one packet locks the union, those
+ * that others hold are skipped (places, bookers' anchors); then each deed is
+ * decided in order of arrival against the rows and what the deeds before it
+ * took; one packet writes and commits. A refused deed leaves no trace.
+ *
+ * What cannot be decided so is left ALONE, for its owner to do by itself:
+ * a deed whose rows did not come back, whose plan was too old, that meets a
+ * bound with due orders under it, whose key is known or stands earlier in the
+ * batch, or whose order does. When the database refuses the batch, all that
+ * wrote, and all that were decided after them, are ALONE: nothing was written.
+ */
+
+typedef enum yk_turn_e {
+    YK_TURN_OPEN,      /**< before */
+    YK_TURN_DONE,      /**< the reply is final */
+    YK_TURN_ALONE,     /**< nothing was written for it: do it alone */
+    YK_TURN_UNRESOLVED /**< the fate of the COMMIT is not known */
+} yk_turn_e;
+
+typedef struct yk_turn_t {
+    yk_deed_t deed; /**< made by yk_deed_make() */
+    yk_reply_t reply;
+    yk_turn_e turn;
+} yk_turn_t;
+
+/**
+ * Do them, in this order. Never fails: every turn has its outcome.
+ * @param before_commit called once between the decision and packet 2, for
+ *        whoever wants to write down which orders are about to be begun;
+ *        may be NULL
+ */
+void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
+                  void (*before_commit)(void *baton), void *baton,
+                  apr_pool_t *p);
+
+#endif
