@@ -148,20 +148,27 @@ static void add_booked(yk_deed_t *deed, loads_t *list, yk_load_t *loads,
     list->n++;
 }
 
-/* The lines of another order of his in this ledger. Deeds that share a ledger
- * touch the same slot. */
+/* The lines of another order of his in this ledger. */
 static void add_ledger_order(yk_deed_t *deed, loads_t *list, yk_load_t *loads,
                              const yk_order_t *order)
 {
+    yk_desk_t *desk = deed->desk;
+
     for (uint32_t i = 0; i < order->nlines; i++) {
         const yk_line_t *line = &order->lines[i];
         const yk_slot_t *slot = yk_deed_slot_known(deed, line->slot_id);
 
-        if (line->live && slot != NULL) {
-            loads[list->n].slot = slot;
-            loads[list->n].quantity = line->quantity;
-            list->n++;
+        if (!line->live) {
+            continue;
         }
+        if (slot == NULL && yk_catalogue_slot_by_id(
+                                desk->catalogue, &slot, desk->store,
+                                line->slot_id, 0, deed->pt) != APR_SUCCESS) {
+            continue;
+        }
+        loads[list->n].slot = slot;
+        loads[list->n].quantity = line->quantity;
+        list->n++;
     }
 }
 
