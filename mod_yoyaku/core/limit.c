@@ -212,6 +212,19 @@ static loads_t elsewhere(yk_deed_t *deed, const yk_order_t *order)
     return list;
 }
 
+/* What a decision rests on is written, also where its value stays: a cluster
+ * certifies writes, not locking reads. */
+static void touch_booker(yk_deed_t *deed, const yk_order_t *order)
+{
+    yk_anchor_t *anchor = yk_ledger_anchor(
+        deed->ledger, YK_ANCHOR_BOOKER, order->tenant_id,
+        (uint32_t)(order->booker_hash[0] << 8 | order->booker_hash[1]));
+
+    if (anchor != NULL) {
+        yk_ledger_touch_anchor(deed->ledger, anchor);
+    }
+}
+
 /* YoyakuHoldPlaces, and what an order may have of lines at all. */
 static int check_size(yk_deed_t *deed, const loads_t *had, const loads_t *kept,
                       const loads_t *asked)
@@ -261,6 +274,9 @@ int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
                 return 0;
             }
         }
+    }
+    if (nasked > 0 && order->booker[0] != '\0') {
+        touch_booker(deed, order);
     }
     return 1;
 }
