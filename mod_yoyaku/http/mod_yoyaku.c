@@ -100,7 +100,9 @@ static void hooks(apr_pool_t *p)
     }
 }
 
-AP_DECLARE_MODULE(yoyaku) = {
+/* not AP_DECLARE_MODULE: http.h has said whose log lines these are */
+__attribute__((visibility("default")))
+module AP_MODULE_DECLARE_DATA yoyaku_module = {
     STANDARD20_MODULE_STUFF, dir_create,   dir_merge, server_create,
-    server_merge,            directives,   hooks,
+    server_merge,            directives,   hooks,     0,
 };

@@ -4,6 +4,7 @@
 #include <errmsg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "packet.h"
 #include "yoyaku/log.h"
 
@@ -126,6 +127,17 @@ apr_status_t yk_line_take(yk_store_t *store)
     return APR_SUCCESS;
 }
 
+/* The host may not know how to throw a line away: mod_dbd does so only with one
+ * that its ping finds dead. So it is dead when it goes back. */
+static void socket_shut(MYSQL *line)
+{
+#ifdef MARIADB_BASE_VERSION
+    shutdown(mysql_get_socket(line), SHUT_RDWR);
+#else
+    shutdown(line->net.fd, SHUT_RDWR);
+#endif
+}
+
 void yk_line_drop(yk_store_t *store)
 {
     MYSQL *line = store->line;
@@ -133,6 +145,7 @@ void yk_line_drop(yk_store_t *store)
     if (line != NULL) {
         store->line = NULL;
         store->open = 0;
+        socket_shut(line);
         store->host.release(store->host.baton, line, 1);
     }
 }
