@@ -63,8 +63,8 @@ static const char *text_of(yk_hall_draft_t *draft, const json_t *object,
         text = apr_pstrdup(draft->p, json_string_value(value));
     }
     else if (json_is_integer(value)) {
-        text = apr_psprintf(draft->p, "%" JSON_INTEGER_FORMAT,
-                            json_integer_value(value));
+        text = apr_psprintf(draft->p, "%" APR_INT64_T_FMT,
+                            (apr_int64_t)json_integer_value(value));
     }
     if (text == NULL || !yk_hall_is_text(text, min, max)) {
         missing(draft, where, member,
