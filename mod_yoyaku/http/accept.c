@@ -109,6 +109,14 @@ yk_http_accept_e yk_http_accept(const request_rec *r)
     return json > 0 ? YK_HTTP_ACCEPT_HTML_JSON : YK_HTTP_ACCEPT_HTML;
 }
 
+int yk_http_accept_prefers_json(const request_rec *r)
+{
+    const char *header = apr_table_get(r->headers_in, "Accept");
+
+    return header != NULL && weight_in(header, "application/json", r->pool) >
+                                 weight_in(header, "text/html", r->pool);
+}
+
 int yk_http_accept_gzip(const request_rec *r)
 {
     const char *header = apr_table_get(r->headers_in, "Accept-Encoding");

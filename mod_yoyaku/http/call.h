@@ -103,6 +103,8 @@ int yk_http_same_site_options(yk_http_call_t *call, const char *allow);
 
 /** What the request's Accept prefers; a tie is JSON. */
 yk_http_accept_e yk_http_accept(const request_rec *r);
+/** @return 1 when JSON is preferred, not merely as good as a page */
+int yk_http_accept_prefers_json(const request_rec *r);
 /** @return 1 when Accept-Encoding takes gzip */
 int yk_http_accept_gzip(const request_rec *r);
 

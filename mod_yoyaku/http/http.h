@@ -23,7 +23,9 @@ APLOG_USE_MODULE(yoyaku);
 extern module AP_MODULE_DECLARE_DATA yoyaku_module;
 
 /** X(NAME, part object): in the order their hooks are registered. */
-#define YK_HTTP_PARTS(X) X(DESK, yk_http_desk)
+#define YK_HTTP_PARTS(X)                                                       \
+    X(DESK, yk_http_desk)                                                      \
+    X(THROTTLE, yk_http_throttle)
 
 typedef enum yk_http_part_e {
 #define YK_HTTP_PART_ENUM(name, part) YK_HTTP_##name,

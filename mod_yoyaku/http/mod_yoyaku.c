@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http.h"
 #include "desk.h"
+#include "throttle.h"
 
 /*
  * The frame. Configuration of a directory and of a server is one pointer a
@@ -35,10 +36,10 @@ static void *dir_merge(apr_pool_t *p, void *base, void *add)
     void **config = config_make(p);
 
     for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
-        config[i] = parts[i]->dir_merge != NULL
-                        ? parts[i]->dir_merge(p, ((void **) base)[i],
-                                              ((void **) add)[i])
-                        : ((void **) add)[i];
+        config[i] =
+            parts[i]->dir_merge != NULL
+                ? parts[i]->dir_merge(p, ((void **)base)[i], ((void **)add)[i])
+                : ((void **)add)[i];
     }
     return config;
 }
@@ -61,9 +62,9 @@ static void *server_merge(apr_pool_t *p, void *base, void *add)
 
     for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
         config[i] = parts[i]->server_merge != NULL
-                        ? parts[i]->server_merge(p, ((void **) base)[i],
-                                                 ((void **) add)[i])
-                        : ((void **) add)[i];
+                        ? parts[i]->server_merge(p, ((void **)base)[i],
+                                                 ((void **)add)[i])
+                        : ((void **)add)[i];
     }
     return config;
 }
@@ -84,12 +85,11 @@ void *yk_http_server(server_rec *s, yk_http_part_e part)
 
 void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 {
-    return ((void **) dummy)[part];
+    return ((void **)dummy)[part];
 }
 
 static const command_rec directives[] = {
-    YK_HTTP_DESK_DIRECTIVES
-    {NULL}};
+    YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES{NULL}};
 
 static void hooks(apr_pool_t *p)
 {
@@ -103,6 +103,12 @@ static void hooks(apr_pool_t *p)
 /* not AP_DECLARE_MODULE: http.h has said whose log lines these are */
 __attribute__((visibility("default")))
 module AP_MODULE_DECLARE_DATA yoyaku_module = {
-    STANDARD20_MODULE_STUFF, dir_create,   dir_merge, server_create,
-    server_merge,            directives,   hooks,     0,
+    STANDARD20_MODULE_STUFF,
+    dir_create,
+    dir_merge,
+    server_create,
+    server_merge,
+    directives,
+    hooks,
+    0,
 };
