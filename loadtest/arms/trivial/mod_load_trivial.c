@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <httpd.h>
+#include <http_config.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <apr_atomic.h>
+#include <apr_shm.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+
+/*
+ * The floor that everything else stands on: httpd, its connection handling,
+ * a body read, an answer of a hold's size written. No database, no lock.
+ *
+ *   POST   /trivial/...        201 and an order of one line
+ *   DELETE /trivial/order      200, released
+ *   GET    /trivial/board/x    as many places as LoadTrivialBoard says; 304
+ *                              when If-None-Match has its tag
+ *   GET    /trivial/count      how many of all these there were
+ */
+
+extern module AP_MODULE_DECLARE_DATA load_trivial_module;
+
+#define BOARD_TAG "\"trivial-board\""
+
+static apr_shm_t *shm;
+static char *board;
+static apr_size_t board_len;
+
+static const char order[] =
+    "{\"number\":\"0TR1V1A100000\",\"token\":\"AAAAAAAAAAAAAAAAAAAAAA\","
+    "\"state\":\"held\",\"expires\":\"2026-12-24T18:00:00Z\","
+    "\"seconds_left\":600,\"total\":\"45.00\",\"currency\":\"EUR\",\"lines\":"
+    "[{\"line\":1,\"slot\":\"demo\",\"section\":\"Stalls\",\"row\":\"A\","
+    "\"seat\":\"12\",\"place\":\"A-12\",\"grade\":\"T071\",\"tariff\":"
+    "\"standard\",\"price\":\"45.00\"}],\"together\":true}";
+
+static const char released[] =
+    "{\"number\":\"0TR1V1A100000\",\"state\":\"released\",\"lines\":[]}";
+
+static apr_uint32_t *counter(void)
+{
+    return apr_shm_baseaddr_get(shm);
+}
+
+static int reply(request_rec *r, const char *bytes, apr_size_t len)
+{
+    ap_set_content_type(r, "application/json");
+    ap_set_content_length(r, (apr_off_t)len);
+    ap_rwrite(bytes, (int)len, r);
+    return OK;
+}
+
+static int send_board(request_rec *r)
+{
+    const char *tag = apr_table_get(r->headers_in, "If-None-Match");
+
+    apr_table_setn(r->headers_out, "ETag", BOARD_TAG);
+    if (tag != NULL && strcmp(tag, BOARD_TAG) == 0) {
+        r->status = HTTP_NOT_MODIFIED;
+        return OK;
+    }
+    return reply(r, board, board_len);
+}
+
+static int handler(request_rec *r)
+{
+    if (r->handler == NULL || strcmp(r->handler, "load-trivial") != 0) {
+        return DECLINED;
+    }
+    if (strcmp(r->uri, "/trivial/count") == 0) {
+        const char *text =
+            apr_psprintf(r->pool, "%u\n", apr_atomic_read32(counter()));
+        return reply(r, text, strlen(text));
+    }
+    apr_atomic_inc32(counter());
+    if (r->method_number == M_GET) {
+        return send_board(r);
+    }
+    if (ap_discard_request_body(r) != OK) {
+        return HTTP_BAD_REQUEST;
+    }
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (r->method_number == M_DELETE) {
+        return reply(r, released, sizeof(released) - 1);
+    }
+    r->status = HTTP_CREATED;
+    apr_table_setn(r->headers_out, "Location", "/trivial/order");
+    apr_table_setn(r->headers_out, "Set-Cookie",
+                   "yoyaku_order=AAAAAAAAAAAAAAAAAAAAAA; Path=/; HttpOnly; "
+                   "SameSite=Lax");
+    return reply(r, order, sizeof(order) - 1);
+}
+
+static const char *set_board(cmd_parms *cmd, void *dummy, const char *value)
+{
+    static const char head[] =
+        "{\"slot\":\"demo\",\"sections\":[{\"places\":\"";
+    apr_size_t places = (apr_size_t)atoi(value);
+
+    board = apr_palloc(cmd->pool, sizeof(head) + places + 8);
+    memcpy(board, head, sizeof(head) - 1);
+    memset(board + sizeof(head) - 1, '0', places);
+    memcpy(board + sizeof(head) - 1 + places, "\"}]}", 5);
+    board_len = sizeof(head) - 1 + places + 4;
+    return NULL;
+}
+
+static int post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
+                       server_rec *s)
+{
+    return apr_shm_create(&shm, sizeof(apr_uint32_t), NULL, p) == APR_SUCCESS
+               ? OK
+               : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static const command_rec directives[] = {
+    AP_INIT_TAKE1("LoadTrivialBoard", set_board, NULL, RSRC_CONF,
+                  "how many places the board has"),
+    {NULL}};
+
+static void hooks(apr_pool_t *p)
+{
+    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+AP_DECLARE_MODULE(load_trivial) = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, directives, hooks, 0,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOAD_VIEW_H
+#define LOAD_VIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "script.h"
+
+/**
+ * @file view.h
+ * @brief What the bookers of one thread last saw of a slot's board.
+ *
+ * One character a place in plan order, '0' free. Every board that comes in
+ * replaces it, so who has just looked chooses from what he saw; who has not
+ * chooses from what somebody saw a moment ago, as people do.
+ */
+
+typedef struct load_view_t {
+    uint32_t nplaces, nfree;
+    char *states;
+    char etag[80]; /**< of the last board, quotes and all; "" none */
+} load_view_t;
+
+void load_view_init(load_view_t *view, uint32_t nplaces);
+
+/** Read a board: every "places":"0012..." in it, one behind the other.
+ *  @return 0 when it does not show as many places as the hall has */
+int load_view_read(load_view_t *view, const char *body, size_t len);
+
+void load_view_set(load_view_t *view, uint32_t place, char state);
+
+/**
+ * Choose n places that look free, side by side where they are.
+ * @param blind any places, free or not
+ * @return how many were found, 0 .. n
+ */
+uint32_t load_view_choose(const load_view_t *view, uint32_t *places, uint32_t n,
+                          load_spread_e spread, int blind, uint64_t *random);
+
+#endif
