@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""arms against each other, rung by rung: A B B A, slopes, spreads, ratios
+
+A rung is a number of bookers in a closed loop. Within it the arms alternate;
+each arm's slope is its rate over its own first rung; arms are compared within
+a rung only.
+"""
+import argparse
+import itertools
+import statistics
+import sys
+
+from servers import ServerError
+
+from . import ratio, report, runs, stand
+from .arms import Arm
+from .rush import latencies
+from .shot import Shot
+
+
+def parser():
+    made = argparse.ArgumentParser(
+        prog="loadtest/rig ladder", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--arms", default="yoyaku,php-slotrow,trivial",
+                      metavar="A,B,..", help="folders of loadtest/arms")
+    made.add_argument("--rungs", default="8,20,40,80", metavar="N,N,..",
+                      help="bookers at once (8,20,40,80)")
+    made.add_argument("--rounds", type=int, default=4, metavar="N",
+                      help="of each arm in each rung, even (4)")
+    made.add_argument("--seconds", type=float, default=3, metavar="S",
+                      help="of each round (3)")
+    made.add_argument("--mix", default="counter", metavar="FILE",
+                      help="what they do (counter)")
+    made.add_argument("--slots", type=int, default=1, metavar="N")
+    made.add_argument("--hall", metavar="FILE|generated:SECTIONSxPLACES")
+    made.add_argument("--workers", type=int, default=80, metavar="N")
+    made.add_argument("--mpm", choices=["prefork", "event", "worker"],
+                      default="prefork")
+    made.add_argument("--saturate", action="store_true",
+                      help="void unless nearly all workers were busy")
+    made.add_argument("--cpus", metavar="MAP",
+                      help="driver=0,httpd=1,db=1 (anywhere)")
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--json", action="store_true")
+    return made
+
+
+def say(text="", end="\n"):
+    print(text, file=sys.stderr, end=end, flush=True)
+
+
+class Rung:
+    """All rounds of all arms at one number of bookers."""
+
+    def __init__(self, bookers, arms):
+        self.bookers = bookers
+        self.shots = {arm.name: [] for arm in arms}
+
+    def add(self, shot):
+        self.shots[shot.arm.name].append(shot)
+
+    def rates(self, name):
+        return [shot.rate for shot in self.shots[name]]
+
+    def voids(self, name):
+        return sorted({void for shot in self.shots[name]
+                       for void in shot.voids})
+
+    def said(self):
+        made = {"bookers": self.bookers, "arms": {}, "ratios": []}
+        for name, shots in self.shots.items():
+            middle = sorted(shots, key=lambda shot: shot.rate)[len(shots) // 2]
+            made["arms"][name] = {
+                "rates": [round(rate, 1) for rate in self.rates(name)],
+                "rate": round(statistics.median(self.rates(name)), 1),
+                "spread_percent": ratio.spread(self.rates(name)),
+                "voids": self.voids(name), "times": middle.times,
+                "seen": middle.seen, "samples": middle.samples,
+                "latencies": latencies(middle.result),
+                "cpu_us": round(middle.cpu_us(outcome=("ok", "refused"))),
+                "driver_cpu_percent": round(
+                    100 * middle.result.cpu_of_a_core, 1)}
+        for one, other in itertools.combinations(self.shots, 2):
+            found = ratio.of(self.rates(one), self.rates(other))
+            void = bool(self.voids(one) or self.voids(other))
+            made["ratios"].append({"of": one, "over": other, "void": void,
+                                   **(found or {})})
+        return made
+
+
+def slopes(rungs):
+    """Each arm over its own first rung, with the rounds' spread."""
+    names = list(rungs[0].shots)
+    return {name: [{"bookers": rung.bookers,
+                    **(ratio.of(rung.rates(name), rungs[0].rates(name)) or {})}
+                   for rung in rungs] for name in names}
+
+
+def climb(made, arms, args, bookers):
+    rung = Rung(bookers, arms)
+    slots = {}
+    for arm in arms:
+        slots[arm.name] = [f"r{bookers}-{arm.name}-{n}"
+                           for n in range(args.slots)]
+        for slot in slots[arm.name]:
+            arm.fresh_slot(made, slot)
+    warmed = set()
+    for row in ratio.order(arms, args.rounds):
+        for arm in row:
+            shot = Shot(made, arm, args.mix, bookers, args.seconds,
+                        slots[arm.name], {"seed": args.seed},
+                        saturate=args.saturate,
+                        name=f"r{bookers}-{arm.name}",
+                        warm=0 if arm.name in warmed else 1.0).run()
+            warmed.add(arm.name)
+            rung.add(shot)
+            say(f"  {bookers:4} bookers  {arm.name:24} {shot.rate:8.0f}/s"
+                + ("  VOID: " + "; ".join(shot.voids) if shot.voids else ""))
+    return rung
+
+
+def show(run):
+    for rung in run["rungs"]:
+        say(f"\n{rung['bookers']} bookers")
+        for name, arm in rung["arms"].items():
+            slope = next(one for one in run["slopes"][name]
+                         if one["bookers"] == rung["bookers"])
+            say(f"  {name:24} rounds spread {arm['spread_percent']} %  slope "
+                f"{ratio.said(slope) if slope['value'] != 1 else '1'}"
+                + ("  VOID" if arm["voids"] else ""))
+            for void in arm["voids"]:
+                say(f"      {void}")
+            say("      time: " + ", ".join(
+                f"{row['where']} {row['percent']} %" for row in arm["times"]))
+            for edge in arm["seen"]["edges"][:3]:
+                say(f"      waits: {edge['table']}.{edge['index']} "
+                    f"{edge['kind']} seen {edge['seen']} times, oldest "
+                    f"{edge['oldest_us'] / 1000:.0f} ms")
+        for one in rung["ratios"]:
+            say(f"  {one['of']} over {one['over']}: {ratio.said(one)}"
+                + ("  (void)" if one["void"] else ""))
+    say(f"\nreport {run['report']}")
+
+
+def run(argv):
+    args = parser().parse_args(argv)
+    try:
+        rungs = sorted({int(word) for word in args.rungs.split(",")})
+    except ValueError:
+        raise ServerError("--rungs: whole numbers with commas") from None
+    arms = [Arm(name) for name in args.arms.split(",")]
+    if args.rounds < 2 or rungs[0] < 1:
+        raise ServerError("--rounds is 2 or more, a rung 1 or more")
+    stand.prepare()
+    where = runs.folder("ladder")
+    with stand.Stand(where / "stand", args.hall, arms, args.workers, args.mpm,
+                     cpus=args.cpus) as made:
+        climbed = [climb(made, arms, args, bookers) for bookers in rungs]
+        done = {"kind": "ladder", "conditions": {**made.conditions(),
+                                                 "seed": args.seed},
+                "asked": vars(args), "arms": [arm.name for arm in arms],
+                "rungs": [rung.said() for rung in climbed],
+                "slopes": slopes(climbed),
+                "report": str(where / "report.html")}
+    runs.keep(where, done)
+    (where / "report.html").write_text(report.html([done]))
+    (where / "report.txt").write_text(report.text([done]))
+    show(done)
+    if args.json:
+        import json
+        print(json.dumps(done))
+    return 0

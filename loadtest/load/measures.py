@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measures by name: what each compares and what has to be there for it."""
+import itertools
+import statistics
+
+from . import proc, ratio
+from .arms import Arm
+from .shot import Shot
+from .stand import BUILD, Stand
+
+MEASURES = {}
+AGED_HOLDS = 50_000
+OLD_ROWS = 5_000_000
+
+
+class Measure:
+    def __init__(self, what, needs, run):
+        self.what, self.needs, self.run = what, needs, run
+
+
+def measure(what, needs=()):
+    """`needs`: words that must stand in the module (a directive, a header)."""
+    def keep(function):
+        MEASURES[function.__name__] = Measure(what, needs, function)
+        return function
+    return keep
+
+
+def built():
+    return (BUILD / "mod_yoyaku.so").exists()
+
+
+def lacks(name):
+    """What the built module has not got of what a measure is about."""
+    path = BUILD / "mod_yoyaku.so"
+    binary = path.read_bytes() if path.exists() else b""
+    gone = [need for need in MEASURES[name].needs
+            if need.encode() not in binary]
+    return "the module does not know " + ", ".join(gone) if gone else None
+
+
+class Context:
+    """Stands of one measure, and why it may be void."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.stands, self.voids, self.conditions = [], [], {}
+        self.numbers = itertools.count(1)
+
+    def stand(self, arms=("yoyaku",), hall=None, start=True, **more):
+        more.setdefault("workers", self.args.workers)
+        made = Stand(self.folder / f"stand{len(self.stands)}", hall,
+                     [Arm(name) for name in arms], mpm=self.args.mpm,
+                     cpus=self.args.cpus, **more)
+        self.stands.append(made)
+        if start:
+            made.start()
+            self.conditions = made.conditions()
+        return made
+
+    def close(self):
+        for made in self.stands:
+            made.stop()
+
+    def slots(self, on, arm, n=1):
+        keys = [f"m{next(self.numbers)}" for _ in range(n)]
+        for key in keys:
+            on.arm(arm).fresh_slot(on, key)
+        return keys
+
+    def shot(self, on, arm="yoyaku", mix="counter", slots=None, bookers=None,
+             seconds=None, **more):
+        options = {"seed": self.args.seed, **more.pop("options", {})}
+        made = Shot(on, Arm(arm), mix, bookers or self.args.bookers,
+                    seconds or self.args.seconds, slots, options, **more)
+        made.run()
+        self.voids += made.voids
+        bad = made.result.count(outcome=("broken", "bad", "lost"))
+        if bad:
+            self.voids.append(f"{bad} answers of {arm} were failures")
+        return made
+
+    def versus(self, one, other, value=lambda shot: shot.rate):
+        """Alternate two loads, each a function that makes a Shot; the ratio
+        of their values. The first of each warms up and does not count."""
+        one()
+        other()
+        self.voids.clear()
+        sides = {one: [], other: []}
+        for row in ratio.order([one, other], self.args.rounds):
+            for side in row:
+                sides[side].append(value(side()))
+        found = ratio.of(sides[one], sides[other])
+        if found is None:
+            self.voids.append("nothing was answered")
+            return {"value": None}
+        return {"value": found["value"], "spread": (found["low"],
+                                                    found["high"]),
+                "finding": found["finding"]}
+
+
+# ---- holds ----
+
+@measure("holds a second on one slot, over the same on sixteen")
+def one_slot_over_sixteen(c):
+    on = c.stand()
+    one, many = c.slots(on, "yoyaku"), c.slots(on, "yoyaku", 16)
+    return c.versus(lambda: c.shot(on, slots=one),
+                    lambda: c.shot(on, slots=many))
+
+
+@measure("clicks a second on one slot, over the reference model's in mod_php")
+def one_slot_over_php_slotrow(c):
+    on = c.stand(("yoyaku", "php-slotrow"))
+    ours, theirs = c.slots(on, "yoyaku"), c.slots(on, "php-slotrow")
+    return c.versus(lambda: c.shot(on, slots=ours),
+                    lambda: c.shot(on, "php-slotrow", slots=theirs))
+
+
+@measure("one slot with lanes, over one without", ("YoyakuLane",))
+def lanes_on_over_off(c):
+    with_, without = (c.stand(conf='<Location "/yoyaku">\n    YoyakuLane '
+                                   f"{word}\n</Location>\n")
+                      for word in ("on", "off"))
+    one, other = c.slots(with_, "yoyaku"), c.slots(without, "yoyaku")
+    return c.versus(lambda: c.shot(with_, slots=one),
+                    lambda: c.shot(without, slots=other))
+
+
+@measure("hold and release on sixteen slots, over a handler that reads a POST "
+         "and answers from memory")
+def hold_over_trivial_post(c):
+    on = c.stand(("yoyaku", "trivial"))
+    ours = c.slots(on, "yoyaku", 16)
+    return c.versus(lambda: c.shot(on, slots=ours),
+                    lambda: c.shot(on, "trivial", slots=["x"]))
+
+
+@measure("CPU of a refusal (place taken), over CPU of a hold and its release")
+def refusal_over_hold_cpu(c):
+    on = c.stand()
+    free, full = c.slots(on, "yoyaku"), c.slots(on, "yoyaku")
+    # everything goes to one crowd that does not give back
+    c.shot(on, mix="sellout", slots=full, bookers=40, seconds=60,
+           options={"plan": "crowd", "stagger_ms": 500,
+                    "bookers": 2 * len(on.places)})
+
+    def refusals():
+        return c.shot(on, slots=full, options={"tries": 0}, prove=False)
+
+    def cpu(shot):
+        return shot.cpu_us(outcome=("ok", "refused"))
+    return c.versus(refusals, lambda: c.shot(on, slots=free), cpu)
+
+
+@measure("p95 over the median of a hold, 80 bookers on one slot")
+def p95_over_median_80(c):
+    on = c.stand()
+    slots = c.slots(on, "yoyaku")
+    c.shot(on, slots=slots)
+    c.voids.clear()
+    values = []
+    for _ in range(c.args.rounds):
+        hdr = c.shot(on, slots=slots, bookers=80).result.hdr(("hold",),
+                                                             ("ok",))
+        values.append(hdr.at(95) / max(1, hdr.at(50)))
+    return {"value": round(statistics.median(values), 3),
+            "spread": (round(min(values), 3), round(max(values), 3))}
+
+
+@measure("holds a second in a hall of 80,000 places, over one of 200")
+def hall_80000_over_200(c):
+    large = c.stand(hall="generated:80x1000")
+    small = c.stand(hall="generated:2x100")
+    ones, others = c.slots(large, "yoyaku"), c.slots(small, "yoyaku")
+    # few bookers: in the small hall many would meet at one place
+    return c.versus(lambda: c.shot(large, slots=ones, bookers=8),
+                    lambda: c.shot(small, slots=others, bookers=8))
+
+
+def age(c, on, slots, holds):
+    """So many holds are made and given back."""
+    done = 0
+    while done < holds:
+        shot = c.shot(on, slots=slots, seconds=10, watch=False, prove=False)
+        made = shot.result.orders_begun
+        if not made:
+            raise RuntimeError("nothing could be held")
+        done += made
+    return done
+
+
+@measure("holds a second of a slot that has had 50,000, over a fresh one")
+def hold_50000_over_first(c):
+    on = c.stand()
+    used = c.slots(on, "yoyaku")
+    age(c, on, used, AGED_HOLDS)
+    return c.versus(lambda: c.shot(on, slots=used),
+                    lambda: c.shot(on, slots=c.slots(on, "yoyaku")))
+
+
+OLD = """
+INSERT INTO yoyaku_order (order_id, tenant_id, state, version, until_us,
+ begun_us, max_until_us, checkout_end_us, confirmed_us, attempt, late,
+ next_line, pass, token_hash, booker_hash, currency, booker, reference,
+ contact, payment, data)
+SELECT {base} + seq, 1, 3, 3, 0, 1, 1, 1, 1, 1, 0, 2, 0,
+ UNHEX(SHA2({base} + seq, 256)), UNHEX(MD5(seq)), 'EUR', '', '', '', 'old', ''
+FROM seq_1_to_{rows};
+INSERT INTO yoyaku_booking (order_id, line, tenant_id, booker_hash, live,
+ slot_id, area_no, place_no, quantity, price_no, amount, currency, tariff,
+ holder)
+SELECT {base} + seq, 1, 1, UNHEX(MD5(seq)), 0, 1 + seq % 5000, 0, seq % 1000,
+ 1, 1, 4500, 'EUR', 'standard', '' FROM seq_1_to_{rows};
+"""
+
+
+@measure("holds a second with five million old orders in the book, over none")
+def old_5m_rows_over_empty(c):
+    options = {"innodb_buffer_pool_size": "1G",
+               "innodb_log_file_size": "512M"}
+    old, fresh = c.stand(options=options), c.stand(options=options)
+    batch = OLD_ROWS // 50
+    for n in range(50):
+        old.database.sql(OLD.format(base=1000 + n * batch, rows=batch),
+                         old.database.name)
+    ones, others = c.slots(old, "yoyaku"), c.slots(fresh, "yoyaku")
+    return c.versus(lambda: c.shot(old, slots=ones),
+                    lambda: c.shot(fresh, slots=others))
+
+
+@measure("holds a second on the second day, over the first")
+def day_two_over_day_one(c):
+    second, first = (c.stand(start=False) for _ in range(2))
+    for on in (second, first):
+        on.own_clock = True
+        on.start()
+    c.conditions = second.conditions()
+    yesterday = c.slots(second, "yoyaku")
+    # a day's business: sold, held and forgotten, given back
+    c.shot(second, mix="opening", slots=yesterday, bookers=500, seconds=60,
+           options={"plan": "crowd", "stagger_ms": 3000, "think_ms": 20})
+    age(c, second, c.slots(second, "yoyaku"), 5000)
+    second.database.advance(86400)
+    today, other = c.slots(second, "yoyaku"), c.slots(first, "yoyaku")
+    return c.versus(lambda: c.shot(second, slots=today),
+                    lambda: c.shot(first, slots=other))
+
+
+# ---- memory ----
+
+def private_kb(c, hall):
+    on = c.stand(hall=hall, workers=40)
+    slots = c.slots(on, "yoyaku")
+    # every worker has answered every kind of click
+    c.shot(on, mix="desk", slots=slots, bookers=40, prove=False,
+           options={"steps": "slot plan board hold release"})
+    seen = proc.workers_memory(on.httpd.children())["private"]
+    return {"value": seen["median"], "spread": (seen["median"], seen["max"])}
+
+
+@measure("private KiB of a worker after clicks in a hall of 200 places")
+def worker_private_kb_after_200(c):
+    return private_kb(c, "generated:2x100")
+
+
+@measure("private KiB of a worker after clicks in a hall of 80,000 places")
+def worker_private_kb_after_80000(c):
+    return private_kb(c, "generated:80x1000")
+
+
+@measure("database connections kept by 200 workers after a rush, idle")
+def connections_kept_200_workers(c):
+    on = c.stand(workers=200)
+    slots = c.slots(on, "yoyaku")
+    c.shot(on, slots=slots, bookers=200)
+    rows = on.database.sql("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+    kept = int(rows[0].split("\t")[1]) - 1  # the one that asks
+    return {"value": kept, "spread": None}
+
+
+# ---- boards ----
+
+def board_over_trivial(c, conditional):
+    on = c.stand(("yoyaku", "trivial"))
+    slots = c.slots(on, "yoyaku")
+    word = {"conditional": "on" if conditional else "off"}
+
+    def look(arm):
+        shot = c.shot(on, arm, "boards", slots, options=word,
+                      prove=arm == "trivial")
+        wanted = "304" if conditional else "200"
+        got = shot.result["statuses"].get(wanted, 0)
+        if got < 0.95 * shot.result.answers:
+            c.voids.append(f"only {got} of {shot.result.answers} answers of "
+                           f"{arm} were {wanted}")
+        return shot
+    return c.versus(lambda: look("yoyaku"), lambda: look("trivial"))
+
+
+@measure("boards unchanged (304) a second, over the trivial handler's")
+def board_304_over_trivial(c):
+    return board_over_trivial(c, True)
+
+
+@measure("boards (200) a second, over the trivial handler's of that size")
+def board_200_over_trivial(c):
+    return board_over_trivial(c, False)
+
+
+@measure("a board from a snapshot file, over a pass through memcached",
+         ("YoyakuSnapshotDir", "YoyakuSnapshotUnderLoad"))
+def snapshot_over_memcached_pass(c):
+    raise NotImplementedError  # lacks() says so before
+
+
+# ---- the rush ----
+
+@measure("what a throttle that never refuses costs a trivial POST, percent",
+         ("YoyakuThrottle",))
+def throttle_cost_percent(c):
+    conf = ('<Location "/trivial">\n    YoyakuThrottle load limit=60 '
+            "overflow=0 busy=500\n</Location>\n")
+    with_ = c.stand(("trivial",), conf=conf)
+    without = c.stand(("trivial",))
+    # fewer bookers than the limit: nobody ever waits
+    found = c.versus(
+        lambda: c.shot(with_, "trivial", "posts", ["x"], bookers=40),
+        lambda: c.shot(without, "trivial", "posts", ["x"], bookers=40))
+    if found["value"] is None:
+        return found
+    low, high = found["spread"]
+    return {"value": round(100 * (1 - found["value"]), 2),
+            "spread": (round(100 * (1 - high), 2), round(100 * (1 - low), 2)),
+            "finding": found["finding"]}
+
+
+@measure("a waiting visitor's question, over the trivial handler",
+         ("YoyakuWaitingRoom",))
+def room_poll_over_trivial(c):
+    key = c.folder / "key"
+    c.folder.mkdir(parents=True, exist_ok=True)
+    key.write_text("k" * 64)
+    key.chmod(0o600)
+    conf = (f'YoyakuKeyFile "{key}"\n<Location "/trivial/board">\n'
+            "    YoyakuWaitingRoom load active=1 rate=1/s\n</Location>\n")
+    asks, without = c.stand(("trivial",), conf=conf), c.stand(("trivial",))
+
+    def poll():
+        return c.shot(asks, "trivial", "boards", ["x"], prove=False,
+                      options={"header": "Yoyaku-Room: ask"})
+    return c.versus(poll, lambda: c.shot(without, "trivial", "boards", ["x"]))

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers for one run: a database, httpd, memcached; gone when it ends."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+from servers import Database, Httpd, Memcached, ServerError, free_port
+
+from commands import house, packages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+RUNS = BUILD / "load"
+HALLS = ROOT / "loadtest" / "halls"
+TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial")
+
+# Notes of the module beside what httpd knows; every arm is logged alike.
+LOG = (r'CustomLog "@LOG@" "%{msec_frac}t %P %m %U %>s %b %D '
+       r'%{yoyaku-outcome}n %{yoyaku-queue-ms}n %{yoyaku-lane-ms}n '
+       r'%{yoyaku-store-ms}n"')
+
+CONF = """
+<Location "/yoyaku">
+    SetHandler yoyaku
+    <IfDirective YoyakuConfirm>
+        YoyakuConfirm booker
+    </IfDirective>
+</Location>
+<Location "/server-status">
+    SetHandler server-status
+</Location>
+ExtendedStatus On
+KeepAlive On
+KeepAliveTimeout 15
+MaxKeepAliveRequests 0
+ListenBacklog 1024
+"""
+
+
+def prepare():
+    """Packages and build, as a fresh machine needs."""
+    try:
+        packages.install(("build", "run", "load"), house.say)
+    except RuntimeError as error:
+        raise ServerError(str(error)) from error
+    house.say("building")
+    house.build(TARGETS)
+
+
+def php_module():
+    found = sorted(pathlib.Path("/usr/lib/apache2/modules").glob(
+        "libphp*.so"))
+    if not found:
+        raise ServerError("mod_php is not installed (t/packages, group load)")
+    return found[-1]
+
+
+def placement(text):
+    """"driver=0,httpd=1,db=1" as {"driver": {0}, ...}."""
+    made = {}
+    for part in filter(None, re.split(r"[,;]\s*(?=[a-z])", text or "")):
+        name, _, cpus = part.partition("=")
+        if name not in ("driver", "httpd", "db", "memcached") or \
+                not re.fullmatch(r"\d+(\+\d+)*", cpus):
+            raise ServerError(
+                f'--cpus {part}: say driver|httpd|db|memcached=CPU[+CPU..]')
+        made[name] = {int(cpu) for cpu in cpus.split("+")}
+    return made
+
+
+class Stand:
+    """
+    hall     a drawing, or generated:SECTIONSxPLACES
+    arms     whose configuration httpd gets
+    conf     text at the end of httpd's configuration
+    location directives inside <Location "/yoyaku">
+    """
+
+    def __init__(self, folder, hall=None, arms=(), workers=80, mpm="prefork",
+                 conf="", options=None, cpus=None, build=BUILD, reserve=1):
+        self.folder = pathlib.Path(folder)
+        self.hall = hall or str(HALLS / "theatre-1011.json")
+        self.arms, self.mpm, self.conf = list(arms), mpm, conf
+        self.workers, self.reserve = workers, reserve
+        self.build = str(build)
+        self.cpus = placement(cpus)
+        self.cpus_said = cpus or ""
+        self.options = {
+            "innodb_buffer_pool_size": "256M", "innodb_log_file_size": "128M",
+            "max_connections": str(3 * workers + 100),
+            "innodb_print_all_deadlocks": "OFF", **(options or {})}
+        self.database = self.memcached = self.httpd = None
+        self.places, self.sockets = [], None
+        self.killed = 0
+        self.own_clock = False  # of the database: advance() works
+
+    # ---- life ----
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.sockets = tempfile.mkdtemp(prefix="yoyaku-load-")
+        os.chmod(self.sockets, 0o755)
+        self.database = Database(self.folder / "db", self.options,
+                                 self.own_clock,
+                                 sockets=self.sockets).start()
+        self._pin("db", self.database.pid)
+        self.memcached = Memcached(self.folder / "memcached",
+                                   port=free_port()).start()
+        self._pin("memcached", self.memcached.pid)
+        self.ctl("schema")
+        self.ctl("hall", "import", self.hall, "--name", "house")
+        self.places = self.database.sql(
+            "SELECT p.guid FROM yoyaku_place p JOIN yoyaku_hall h "
+            "ON h.hall_id = p.hall_id WHERE h.name = 'house' "
+            "ORDER BY p.place_no", self.database.name)
+        self.httpd = Httpd(self.folder / "httpd", self.build, self._conf(),
+                           self.mpm, self.workers + self.reserve,
+                           params=self.database.params())
+        if not house.reachable(self.folder):
+            self.httpd.state = os.path.join(self.sockets, "state")
+        self.httpd.start()
+        self._pin("httpd", self.httpd.pid)
+        for arm in self.arms:
+            arm.prepare(self)
+        return self
+
+    def _conf(self):
+        log = LOG.replace("@LOG@", str(self.folder / "load.log"))
+        conf = [CONF, log]
+        words = {"BUILD": self.build, "PLACES": len(self.places),
+                 "SOCKET": self.database.socket,
+                 "DATABASE": self.database.name, "USER": "yoyaku",
+                 "PASSWORD": "yoyaku-private",
+                 "MEMCACHED": self.memcached.address}
+        if any("php" in arm.name for arm in self.arms):
+            if self.mpm != "prefork":
+                raise ServerError("mod_php runs under prefork only: its arms "
+                                  f"cannot be had under {self.mpm}")
+            words["PHP"] = php_module()
+            words["PHPINI"] = self._php_ini()
+        conf += [arm.conf(words) for arm in self.arms]
+        conf += ["<IfDirective YoyakuMemcached>", "    YoyakuMemcached "
+                 f"{self.memcached.address}", "</IfDirective>", self.conf]
+        return "\n".join(conf)
+
+    def _php_ini(self):
+        """The folder of the one php.ini; PHP reads nothing else of it."""
+        return ROOT / "loadtest" / "arms" / "php-slotrow"
+
+    def _pin(self, name, pid):
+        if name in self.cpus:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                os.sched_setaffinity(int(task), self.cpus[name])
+
+    def stop(self):
+        for server in (self.httpd, self.memcached, self.database):
+            if server is not None:
+                server.stop()
+        if self.sockets:
+            shutil.rmtree(self.sockets, ignore_errors=True)
+
+    @property
+    def url(self):
+        return self.httpd.url
+
+    # ---- the operator ----
+
+    def ctl(self, *args, check=True):
+        done = subprocess.run(
+            [os.path.join(self.build, "yoyakuctl"), *args], text=True,
+            env={**os.environ, "YOYAKU_DB": self.database.params()},
+            capture_output=True, check=False)
+        if check and done.returncode != 0:
+            raise ServerError(f"yoyakuctl {' '.join(args)}: {done.stderr}")
+        return done
+
+    def slot(self, key):
+        self.ctl("slot", "add", "--key", key, "--title", key, "--starts",
+                 time.strftime("%Y-%m-%dT20:00Z",
+                               time.gmtime(time.time() + 90 * 86400)),
+                 "--hall", "house")
+        self.ctl("price", "set", "--slot", key, "--tariff", "standard",
+                 "45.00", "EUR")
+        self.ctl("slot", "open", key)
+
+    def fill_slotrow_hall(self):
+        self.database.sql(
+            "INSERT IGNORE INTO slotrow_hall SELECT p.place_no, p.guid, "
+            "s.name, p.row_name, p.seat, p.grade, p.x, p.y FROM yoyaku_place p "
+            "JOIN yoyaku_hall h ON h.hall_id = p.hall_id JOIN yoyaku_section s "
+            "ON s.hall_id = p.hall_id AND s.section_no = p.section_no "
+            "WHERE h.name = 'house'", self.database.name)
+
+    def connect(self):
+        import pymysql
+        return pymysql.connect(unix_socket=self.database.socket, user="root",
+                               database=self.database.name, charset="utf8mb4",
+                               autocommit=True)
+
+    def arm(self, name):
+        return next(arm for arm in self.arms if arm.name == name)
+
+    # ---- its workers ----
+
+    def graceful(self):
+        self.httpd.process.send(signal.SIGUSR1)
+
+    def kill_worker(self, random):
+        """A worker dies in the middle of whatever it does."""
+        pids = self.httpd.children()
+        if pids:
+            try:
+                os.kill(random.choice(pids), signal.SIGKILL)
+                self.killed += 1
+            except ProcessLookupError:
+                pass
+
+    def log_rows(self, since=0):
+        """Rows of the load log from a byte on: [fields]."""
+        with open(self.folder / "load.log", errors="replace") as file:
+            file.seek(since)
+            return [line.split() for line in file]
+
+    def log_size(self):
+        try:
+            return os.path.getsize(self.folder / "load.log")
+        except OSError:
+            return 0
+
+    def conditions(self):
+        """What every figure of this stand was made under."""
+        return {**conditions(), "hall": os.path.basename(self.hall),
+                "places": len(self.places), "workers": self.workers,
+                "mpm": self.mpm, "placement": self.cpus_said or "anywhere",
+                "database": self._database_conditions()}
+
+    def _database_conditions(self):
+        wanted = ("version", "innodb_flush_log_at_trx_commit", "sync_binlog",
+                  "log_bin", "innodb_buffer_pool_size", "innodb_log_file_size",
+                  "innodb_doublewrite")
+        rows = self.database.sql(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ("
+            + ",".join(f"'{name}'" for name in wanted) + ")")
+        return dict(row.split("\t", 1) for row in rows)
+
+
+def conditions():
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short",
+                             "HEAD"], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    dirty = subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"],
+                           capture_output=True, text=True,
+                           check=False).stdout.strip()
+    model = re.search(r"model name\s*:\s*(.*)",
+                      pathlib.Path("/proc/cpuinfo").read_text())
+    load = os.getloadavg()[0]
+    return {"commit": commit + ("+changes" if dirty else ""),
+            "cpus": os.cpu_count(),
+            "cpu": model.group(1) if model else os.uname().machine,
+            "kernel": os.uname().release, "load_before": round(load, 2),
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+
+
+class Target:
+    """Somebody's own staging server: only its address is known."""
+
+    def __init__(self, url, slots):
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise ServerError(f"--target {url}: say http://HOST[:PORT]; behind "
+                              "TLS drive the port inside")
+        self.url, self.slots = url.rstrip("/"), slots
+        self.places = self._places()
+
+    def get(self, path):
+        import urllib.request
+        ask = urllib.request.Request(self.url + path,
+                                     headers={"Accept": "application/json"})
+        with urllib.request.urlopen(ask, timeout=30) as answer:
+            return json.loads(answer.read())
+
+    def _places(self):
+        """The guids of the plan, in plan order."""
+        plan = self.get(f"/yoyaku/slots/{self.slots[0]}/plan")
+        return guids(plan)
+
+    def conditions(self):
+        return {**conditions(), "target": self.url, "places": len(self.places),
+                "seen": "from outside"}
+
+
+def guids(plan):
+    """Places of a plan document in order, whatever its nesting is called."""
+    found = []
+
+    def walk(node):
+        if isinstance(node, dict):
+            name = node.get("place") or node.get("guid") or \
+                node.get("seat_guid")
+            if isinstance(name, str):
+                found.append(name)
+            else:
+                for value in node.values():
+                    walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+    walk(plan)
+    return found
