@@ -115,6 +115,9 @@ void yk_plan_size(const yk_plan_t *plan, double *width, double *height);
 uint32_t yk_plan_places(const yk_plan_t *plan);
 uint32_t yk_plan_sections(const yk_plan_t *plan);
 uint32_t yk_plan_grades(const yk_plan_t *plan);
+
+/* A number the plan has not gives empty texts: a row of the book may carry one
+ * that no drawing ever had, and a reader must not fall over it. */
 void yk_plan_place(const yk_plan_t *plan, yk_plan_place_t *place,
                    uint32_t place_no);
 void yk_plan_section(const yk_plan_t *plan, yk_plan_section_t *section,

@@ -189,9 +189,13 @@ uint32_t yk_plan_grades(const yk_plan_t *plan)
 void yk_plan_place(const yk_plan_t *plan, yk_plan_place_t *place,
                    uint32_t place_no)
 {
-    const yk_plan_file_place_t *from = &plan->places[place_no];
+    const yk_plan_file_place_t *from;
 
-    assert(place_no < plan->head->nplaces);
+    if (place_no >= plan->head->nplaces) {
+        *place = (yk_plan_place_t){"", "", "", "", YK_PLAN_NONE, 0, 0, 0};
+        return;
+    }
+    from = &plan->places[place_no];
     place->guid = plan->text + from->guid;
     place->row = plan->text + from->row;
     place->seat = plan->text + from->seat;
@@ -205,9 +209,13 @@ void yk_plan_place(const yk_plan_t *plan, yk_plan_place_t *place,
 void yk_plan_section(const yk_plan_t *plan, yk_plan_section_t *section,
                      uint32_t section_no)
 {
-    const yk_plan_file_section_t *from = &plan->sections[section_no];
+    const yk_plan_file_section_t *from;
 
-    assert(section_no < plan->head->nsections);
+    if (section_no >= plan->head->nsections) {
+        *section = (yk_plan_section_t){"", 0, 0};
+        return;
+    }
+    from = &plan->sections[section_no];
     section->name = plan->text + from->name;
     section->first = from->first;
     section->places = from->places;
@@ -216,9 +224,13 @@ void yk_plan_section(const yk_plan_t *plan, yk_plan_section_t *section,
 void yk_plan_grade(const yk_plan_t *plan, yk_plan_grade_t *grade,
                    uint32_t grade_no)
 {
-    const yk_plan_file_grade_t *from = &plan->grades[grade_no];
+    const yk_plan_file_grade_t *from;
 
-    assert(grade_no < plan->head->ngrades);
+    if (grade_no >= plan->head->ngrades) {
+        *grade = (yk_plan_grade_t){"", ""};
+        return;
+    }
+    from = &plan->grades[grade_no];
     grade->name = plan->text + from->name;
     grade->color = plan->text + from->color;
 }

@@ -115,8 +115,7 @@ static void sift(near_t *heap, uint32_t n, near_t item)
     heap[at] = item;
 }
 
-/* The n free places nearest to one of them, and how far they are in all. Gives
- * up (DBL_MAX) nowhere: every free place is looked at once. */
+/* The n free places nearest to one of them. @return how far they are in all */
 static double nearest(const party_t *party, near_t *heap,
                       const uint32_t *free_nos, uint32_t nfree, uint32_t centre)
 {
@@ -185,17 +184,21 @@ yk_seating_e yk_plan_seat(const yk_plan_t *plan, uint32_t *places,
                           uint32_t section_no, const unsigned char *map,
                           uint32_t n, int together)
 {
-    const yk_plan_file_section_t *section = &plan->sections[section_no];
-    party_t party = {plan->places + section->first, map, section->places, n};
-    uint32_t nfree = count_free(&party), at = 0, *free_nos;
+    yk_plan_section_t section;
+    party_t party = {NULL, map, 0, n};
+    uint32_t nfree, at = 0, *free_nos;
     near_t *heap;
 
+    yk_plan_section(plan, &section, section_no);
+    party.places = plan->places + section.first;
+    party.nplaces = section.places;
+    nfree = count_free(&party);
     if (n == 0 || nfree < n) {
         return YK_SEATING_NONE;
     }
     if (seat_together(&party, &at)) {
         for (uint32_t i = 0; i < n; i++) {
-            places[i] = section->first + at + i;
+            places[i] = section.first + at + i;
         }
         return YK_SEATING_TOGETHER;
     }
@@ -214,7 +217,7 @@ yk_seating_e yk_plan_seat(const yk_plan_t *plan, uint32_t *places,
     }
     seat_spread(&party, places, free_nos, nfree, heap);
     for (uint32_t i = 0; i < n; i++) {
-        places[i] += section->first;
+        places[i] += section.first;
     }
     free(heap);
     free(free_nos);

@@ -477,6 +477,7 @@ Suite *body_suite(void)
     Suite *suite = suite_create("body");
     TCase *all = tcase_create("all");
 
+    tcase_set_timeout(all, 60); /* also under valgrind */
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_loop_test(all, what_is_not_strict_json_is_unreadable, 0,
                         COUNT_OF(not_json));

@@ -264,6 +264,7 @@ Suite *text_suite(void)
     Suite *suite = suite_create("text");
     TCase *all = tcase_create("all");
 
+    tcase_set_timeout(all, 60); /* also under valgrind */
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_loop_test(all, utf8_is_told_from_what_only_looks_like_it, 0,
                         COUNT_OF(utf8));

@@ -86,6 +86,28 @@ START_TEST(what_is_not_in_a_plan_is_not_found)
 }
 END_TEST
 
+START_TEST(a_number_the_plan_has_not_reads_as_nothing)
+{
+    static const unsigned char map[1] = {0xff};
+    yk_plan_t *plan = core_plan(core_hall("S,A,1,0,0,g\n", p), p);
+    yk_plan_place_t place;
+    yk_plan_section_t section;
+    yk_plan_grade_t grade;
+    uint32_t seats[1];
+
+    yk_plan_place(plan, &place, 1);
+    ck_assert_str_eq(place.guid, "");
+    ck_assert_uint_eq(place.section_no, YK_PLAN_NONE);
+    yk_plan_place(plan, &place, YK_PLAN_NONE);
+    ck_assert_str_eq(place.grade, "");
+    yk_plan_section(plan, &section, 1);
+    ck_assert_uint_eq(section.places, 0);
+    yk_plan_grade(plan, &grade, 1);
+    ck_assert_str_eq(grade.name, "");
+    ck_assert_int_eq(yk_plan_seat(plan, seats, 1, map, 1, 0), YK_SEATING_NONE);
+}
+END_TEST
+
 START_TEST(a_plan_of_eighty_thousand_places_finds_each)
 {
     yk_hall_t *hall;
@@ -359,6 +381,7 @@ Suite *plan_suite(void)
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_test(all, a_plan_says_what_the_hall_said);
     tcase_add_test(all, what_is_not_in_a_plan_is_not_found);
+    tcase_add_test(all, a_number_the_plan_has_not_reads_as_nothing);
     tcase_add_test(all, a_plan_of_eighty_thousand_places_finds_each);
     tcase_add_test(all, a_file_that_is_not_there_is_said_to_be_missing);
     tcase_add_test(all, a_folder_is_no_plan);

@@ -521,6 +521,7 @@ Suite *request_suite(void)
     Suite *suite = suite_create("request");
     TCase *all = tcase_create("all");
 
+    tcase_set_timeout(all, 60); /* also under valgrind */
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_loop_test(all, a_wish_is_read_in_all_its_forms, 0,
                         COUNT_OF(wishes));
