@@ -29,7 +29,8 @@
  *  functions of desk_config.c, which know the defaults. */
 typedef struct yk_http_desk_dir_t {
     const char *tenant;
-    const ap_expr_info_t *booker;
+    int has_booker;               /**< said here, be it none */
+    const ap_expr_info_t *booker; /**< NULL: nobody is named */
     int booker_required;
     int confirm; /**< yk_confirm_e */
     apr_interval_time_t hold_ttl, hold_max_lifetime, checkout_ttl, hold_wait;
@@ -89,7 +90,7 @@ const char *yk_http_desk_set_state_dir(cmd_parms *cmd, void *dummy,
                   YK_HTTP_ANYWHERE, "the realm whose slots are sold here"),    \
         AP_INIT_TAKE1("YoyakuBooker", yk_http_desk_set_booker, NULL,           \
                       YK_HTTP_ANYWHERE,                                        \
-                      "an expression that says who is asking"),                \
+                      "an expression that says who asks, or none"),            \
         AP_INIT_FLAG("YoyakuBookerRequired", yk_http_desk_set_booker_required, \
                      NULL, YK_HTTP_ANYWHERE, "on: no hold without a booker"),  \
         AP_INIT_TAKE1("YoyakuConfirm", yk_http_desk_set_confirm, NULL,         \

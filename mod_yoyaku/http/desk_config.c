@@ -66,7 +66,8 @@ void *yk_http_desk_config_dir_merge(apr_pool_t *p, void *base, void *add)
     if (inner->tenant != NULL) {
         conf->tenant = inner->tenant;
     }
-    if (inner->booker != NULL) {
+    if (inner->has_booker) {
+        conf->has_booker = 1;
         conf->booker = inner->booker;
     }
     if (inner->booker_required != -1) {
@@ -185,8 +186,9 @@ const char *yk_http_desk_set_booker(cmd_parms *cmd, void *dummy,
         ap_expr_parse_cmd(cmd, arg, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
     if (error != NULL) {
         return apr_psprintf(cmd->pool,
-                            "YoyakuBooker: '%s' is not an expression with a "
-                            "text for a result (%s); for example: "
+                            "YoyakuBooker: '%s' is neither none nor an "
+                            "expression with a text for a result (%s); for "
+                            "example: "
                             "YoyakuBooker %%{REMOTE_USER}",
                             arg, error);
     }
