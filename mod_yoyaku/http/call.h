@@ -68,6 +68,7 @@ typedef struct yk_http_call_t {
     yk_store_t *store; /**< made when first needed */
     yk_http_dbd_t *dbd;
     yk_catalogue_t *catalogue;
+    int names_difference;     /**< the answer says what an exchange cost */
     yk_fault_t fault; /**< when a check says APR_EINVAL */
 } yk_http_call_t;
 

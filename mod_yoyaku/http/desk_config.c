@@ -182,14 +182,18 @@ const char *yk_http_desk_set_booker(cmd_parms *cmd, void *dummy,
     yk_http_desk_dir_t *conf = yk_http_dir_of(dummy, YK_HTTP_DESK);
     const char *error = NULL;
 
+    conf->has_booker = 1;
+    conf->booker = NULL;
+    if (ap_cstr_casecmp(arg, "none") == 0) {
+        return NULL;
+    }
     conf->booker =
         ap_expr_parse_cmd(cmd, arg, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
     if (error != NULL) {
         return apr_psprintf(cmd->pool,
                             "YoyakuBooker: '%s' is neither none nor an "
                             "expression with a text for a result (%s); for "
-                            "example: "
-                            "YoyakuBooker %%{REMOTE_USER}",
+                            "example: YoyakuBooker %%{REMOTE_USER}",
                             arg, error);
     }
     return NULL;

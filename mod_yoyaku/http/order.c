@@ -173,6 +173,7 @@ int yk_http_order_exchange(yk_http_call_t *call)
                               exchange->currency, exchange->reason, call->claim,
                               call->once, p);
     }
+    call->names_difference = call->shop;
     return yk_http_reply_desk(call, rv, &reply);
 }
 

@@ -127,7 +127,7 @@ int yk_http_reply_fault(yk_http_call_t *call)
         yk_http_json_text(j, "allowed", fault->allowed);
     }
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, call->r,
-                  "YK0430: desk: refused before the book: %s, field %s",
+                  "YK0430: desk: refused: %s, field %s",
                   yk_answer_reason(fault->answer),
                   fault->field != NULL ? fault->field : "-");
     return problem_send(call, fault->answer, j);
@@ -264,7 +264,7 @@ static int order_send(yk_http_call_t *call, const yk_reply_t *reply)
     if (reply->late) {
         yk_http_json_flag(j, "late", 1);
     }
-    if (reply->difference != 0 || call->shop) {
+    if (call->names_difference) {
         yk_http_json_text(
             j, "difference",
             yk_money_write(reply->difference, reply->order->currency, j->p));
