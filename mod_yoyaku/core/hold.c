@@ -149,7 +149,7 @@ yk_verdict_e yk_hold_decide(yk_deed_t *deed)
         return verdict;
     }
     deed->reply->answer = YK_ANSWER_HELD;
-    deed->reply->created = taken > 0;
+    deed->reply->created = deed->seen == NULL;
     yk_deed_renew(deed, deed->row);
     return wish->confirm ? confirm_at_once(deed) : YK_VERDICT_DONE;
 }

@@ -93,7 +93,6 @@ static apr_status_t bytes_parse(yk_http_call_t *call, kind_e kind)
     apr_pool_t *p = call->r->pool;
 
     if (kind == KIND_FORM) {
-        call->form = 1;
         return yk_body_parse_form(&call->body, &call->fault, call->bytes,
                                   call->len, p);
     }
@@ -127,6 +126,7 @@ apr_status_t yk_http_entity_read(yk_http_call_t *call, int is_needed)
         if (rv != APR_SUCCESS) {
             return rv;
         }
+        call->form = kind == KIND_FORM; /* one without a box is empty */
         if (call->len == 0) {
             return is_needed
                        ? yk_http_call_fault(call, YK_ANSWER_UNREADABLE, NULL,

@@ -10,6 +10,12 @@ def session():
     return made
 
 
+def _exchange(give, take):
+    """What is given and taken, each only when there is some."""
+    made = {"give": list(give)} if give else {}
+    return {**made, "take": {"lines": list(take)}} if take else made
+
+
 class Booker:
     """
     name     what YoyakuBooker sees (header X-Booker); "" for nobody
@@ -79,8 +85,7 @@ class Booker:
 
     def exchange(self, give=(), take=(), key=None, **body):
         return self.post("/yoyaku/order/exchange",
-                         {"give": list(give), "take": {"lines": list(take)},
-                          **body}, key=key)
+                         {**_exchange(give, take), **body}, key=key)
 
     def remove(self, line, key=None):
         return self.ask("DELETE", f"/yoyaku/order/lines/{line}", key=key)
@@ -126,8 +131,7 @@ class Shop:
 
     def exchange(self, number, give=(), take=(), key=None, **body):
         return self.ask("POST", f"/orders/{number}/exchange",
-                        {"give": list(give), "take": {"lines": list(take)},
-                         **body}, key=key)
+                        {**_exchange(give, take), **body}, key=key)
 
     def hold(self, booker, lines, key=None, **body):
         return self.ask("POST", "/holds",
