@@ -73,8 +73,8 @@ static void put_value(fill_t *f, const json_t *value)
         put_escaped(f, json_string_value(value));
     }
     else if (json_is_integer(value)) {
-        put_escaped(f, apr_psprintf(f->p, "%" JSON_INTEGER_FORMAT,
-                                    json_integer_value(value)));
+        put_escaped(f, apr_psprintf(f->p, "%" APR_INT64_T_FMT,
+                                    (apr_int64_t)json_integer_value(value)));
     }
     else if (json_is_real(value)) {
         put_escaped(f, apr_psprintf(f->p, "%.3g", json_real_value(value)));

@@ -186,6 +186,10 @@ apr_status_t yk_http_desk_probe_child(apr_pool_t *pchild);
 apr_status_t yk_http_desk_probe_check(yk_store_t *store, server_rec *s,
                                       apr_pool_t *ptemp);
 
+/** 1: some process found the database unfit and none has found it fit since.
+ *  Asks nobody. */
+int yk_http_desk_probe_is_unfit(void);
+
 /* ---- desk_sweep.c ---- */
 
 /** Register with mod_watchdog, if there is one. In post_config. */

@@ -50,6 +50,11 @@ apr_status_t yk_http_desk_probe_child(apr_pool_t *pchild)
                                    pchild);
 }
 
+int yk_http_desk_probe_is_unfit(void)
+{
+    return shared != NULL && atomic_load(&shared->is_told) != 0;
+}
+
 static void tell(apr_status_t rv, const char *why, server_rec *s)
 {
     apr_uint32_t was = rv != APR_SUCCESS ? 0 : 1;

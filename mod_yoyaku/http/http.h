@@ -25,7 +25,9 @@ extern module AP_MODULE_DECLARE_DATA yoyaku_module;
 /** X(NAME, part object): in the order their hooks are registered. */
 #define YK_HTTP_PARTS(X)                                                       \
     X(DESK, yk_http_desk)                                                      \
-    X(THROTTLE, yk_http_throttle)
+    X(THROTTLE, yk_http_throttle)                                              \
+    X(MEASURE, yk_http_measure)                                                \
+    X(OVERVIEW, yk_http_overview)
 
 typedef enum yk_http_part_e {
 #define YK_HTTP_PART_ENUM(name, part) YK_HTTP_##name,

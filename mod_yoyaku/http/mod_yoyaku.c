@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http.h"
 #include "desk.h"
+#include "measure.h"
 #include "throttle.h"
 
 /*
@@ -89,7 +90,8 @@ void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 }
 
 static const command_rec directives[] = {
-    YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES{NULL}};
+    YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
+        YK_HTTP_MEASURE_DIRECTIVES{NULL}};
 
 static void hooks(apr_pool_t *p)
 {

@@ -14,6 +14,7 @@
 #include <yoyaku/log.h>
 #include <yoyaku/order.h>
 #include "desk.h"
+#include "measure.h"
 #include "refusal.h"
 
 #define CLAIM_KEY "yoyaku-throttle"
@@ -236,6 +237,17 @@ static void said_dry(request_rec *r, const yk_http_rule_t *rule, int dry)
     }
 }
 
+/* For the minute's record: once as it stands, once with what came of it. */
+static void counted(uint32_t row, const yk_turn_t *turn, apr_time_t waited)
+{
+    if (yk_http_measure_stats() != NULL) {
+        yk_stats_rule(yk_http_measure_stats(), row,
+                      &yk_throttle_table(shared)->rule[row], turn != NULL,
+                      turn != NULL && turn->answer == YK_QUEUE_REFUSED,
+                      (uint64_t)waited, apr_time_now());
+    }
+}
+
 /* Ask one rule. @return OK: it runs under it; else it was refused (why) */
 static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
                const question_t *q, int bypass)
@@ -263,7 +275,9 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
         yk_throttle_arrive(shared, &turn, &who);
     }
     said_dry(r, q->rule, turn.dry);
+    counted(who.rule, NULL, 0); /* the peak, if this one waits */
     queue(r, &turn);
+    counted(who.rule, &turn, yk_state_now() - began);
     claim->waited += yk_state_now() - began;
     if (turn.answer == YK_QUEUE_REFUSED) {
         *why = turn.why;

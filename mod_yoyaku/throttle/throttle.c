@@ -323,6 +323,12 @@ void yk_throttle_arrive(yk_throttle_t *throttle, yk_turn_t *turn,
         turn->why =
             APR_STATUS_IS_ENOSPC(rv) ? YK_REFUSED_FULL : YK_REFUSED_LOCK;
         turn->holder = YK_HOLDER_NONE;
+        if (who->rule < YK_RULES_MAX) {
+            /* without the lock, so not as the other counters are */
+            __atomic_fetch_add(
+                &throttle->table->rule[who->rule].refused[turn->why], 1,
+                __ATOMIC_RELAXED);
+        }
     }
 }
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "overview.h"
+
+#include <ap_mpm.h>
+#include <apr_strings.h>
+#include <mod_status.h>
+#include <scoreboard.h>
+#include <stdlib.h>
+#include <string.h>
+#include <util_script.h>
+#include <yoyaku/rule.h>
+#include <yoyaku/template.h>
+#include <yoyaku/text.h>
+#include "desk.h"
+#include "measure.h"
+#include "refusal.h"
+#include "throttle.h"
+
+#define PATHS 40  /* of the table of paths are shown */
+#define ROWS 1500 /* at most, of a history */
+
+/* ---- the tree ---- */
+
+static json_t *server_tree(request_rec *r)
+{
+    json_t *object = json_object();
+    uint32_t busy, most;
+
+    yk_http_measure_busy(&busy, &most);
+    json_object_set_new(object, "name", json_string(ap_get_server_name(r)));
+    json_object_set_new(object, "mpm", json_string(ap_show_mpm()));
+    json_object_set_new(object, "now",
+                        json_string(yk_time_write(apr_time_now(), r->pool)));
+    json_object_set_new(
+        object, "started",
+        json_string(
+            yk_time_write(ap_scoreboard_image->global->restart_time, r->pool)));
+    json_object_set_new(object, "workers", json_integer(most));
+    json_object_set_new(object, "busy", json_integer(busy));
+    return object;
+}
+
+/* ?history=24h&step=60 */
+static void history_add(json_t *tree, request_rec *r)
+{
+    apr_table_t *args;
+    const char *text;
+    int64_t us;
+    uint32_t minutes, step;
+
+    ap_args_to_table(r, &args);
+    text = apr_table_get(args, "history");
+    if (text == NULL || yk_http_throttle_shared() == NULL) {
+        return;
+    }
+    if (yk_rule_time_parse(&us, text) != APR_SUCCESS &&
+        strchr(text, 'd') != NULL) {
+        us = apr_time_from_sec(atoi(text) * 86400LL);
+    }
+    minutes = us > 0 ? (uint32_t)(us / apr_time_from_sec(60)) : 60;
+    minutes = minutes < 1                  ? 1
+              : minutes > YK_STATS_MINUTES ? YK_STATS_MINUTES
+                                           : minutes;
+    text = apr_table_get(args, "step");
+    step = text != NULL && atoi(text) > 0 ? (uint32_t)atoi(text) : 1;
+    while (minutes / step > ROWS) {
+        step *= 2;
+    }
+    json_object_set_new(tree, "history",
+                        yk_stats_document_history(
+                            yk_http_measure_stats(), yk_http_throttle_shared(),
+                            minutes, step, apr_time_now()));
+}
+
+static json_t *locks_tree(void)
+{
+    yk_lock_t *locks[YK_LOCK_COUNT] = {NULL};
+
+    if (yk_http_throttle_shared() != NULL) {
+        locks[YK_LOCK_THROTTLE] =
+            &yk_throttle_table(yk_http_throttle_shared())->lock;
+    }
+    if (yk_http_measure_stats() != NULL) {
+        locks[YK_LOCK_PATHS] = yk_stats_lock(yk_http_measure_stats());
+    }
+    return yk_stats_document_locks(locks);
+}
+
+json_t *yk_http_overview_tree(request_rec *r)
+{
+    yk_throttle_t *throttle = yk_http_throttle_shared();
+    yk_stats_t *stats = yk_http_measure_stats();
+    json_t *tree = json_object();
+
+    json_object_set_new(tree, "server", server_tree(r));
+    if (throttle != NULL) {
+        json_object_set_new(tree, "throttle",
+                            yk_stats_document_rules(throttle));
+        json_object_set_new(
+            tree, "memory",
+            yk_stats_document_workers(yk_throttle_workers(throttle), r->pool));
+    }
+    if (stats != NULL) {
+        json_object_set_new(tree, "totals", yk_stats_document_totals(stats));
+        json_object_set_new(tree, "paths",
+                            yk_stats_document_paths(stats, PATHS, r->pool));
+        history_add(tree, r);
+    }
+    json_object_set_new(tree, "locks", locks_tree());
+    return tree;
+}
+
+/* ---- the ways it is written ---- */
+
+static int has_word(const request_rec *r, const char *word)
+{
+    apr_size_t n = strlen(word);
+
+    for (const char *at = r->args; at != NULL; at = strchr(at, '&')) {
+        at += *at == '&';
+        if (strncmp(at, word, n) == 0 &&
+            (at[n] == '\0' || at[n] == '&' || at[n] == '=')) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int send_json(request_rec *r, int status, json_t *tree)
+{
+    char *text = json_dumps(tree, JSON_INDENT(1));
+    int rv = yk_http_refusal_bytes(r, status, "application/json", text,
+                                   strlen(text));
+
+    free(text);
+    return rv;
+}
+
+static int send_status(request_rec *r, json_t *tree)
+{
+    const char *text;
+    apr_size_t len;
+
+    if (has_word(r, "json")) {
+        return send_json(r, HTTP_OK, tree);
+    }
+    if (has_word(r, "auto")) {
+        text = yk_stats_lines(&len, tree, "Yoyaku", r->pool);
+        return yk_http_refusal_bytes(r, HTTP_OK, "text/plain; charset=utf-8",
+                                     text, len);
+    }
+    text = yk_template_fill(&len, yk_page_find(&len, "status.html"), tree,
+                            r->pool);
+    return yk_http_refusal_bytes(r, HTTP_OK, "text/html; charset=utf-8", text,
+                                 len);
+}
+
+static int send_metrics(request_rec *r, json_t *tree)
+{
+    apr_size_t len;
+    const char *text = yk_stats_metrics(&len, tree, r->pool);
+
+    return yk_http_refusal_bytes(
+        r, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text, len);
+}
+
+/* A server that is leaving says 503, so that a balancer sends nobody more. */
+static int send_health(request_rec *r)
+{
+    json_t *tree = json_object(), *why = json_array();
+    int state = AP_MPMQ_RUNNING, rv, draining;
+
+    ap_mpm_query(AP_MPMQ_MPM_STATE, &state);
+    draining = state == AP_MPMQ_STOPPING;
+    if (yk_http_throttle_shared() == NULL || yk_http_measure_stats() == NULL) {
+        json_array_append_new(why, json_string("no shared state"));
+    }
+    if (yk_http_desk_probe_is_unfit()) {
+        json_array_append_new(why, json_string("the database is not fit"));
+    }
+    json_object_set_new(tree, "state",
+                        json_string(draining                   ? "draining"
+                                    : json_array_size(why) > 0 ? "degraded"
+                                                               : "ready"));
+    json_object_set_new(tree, "why", why);
+    rv = send_json(r, draining ? HTTP_SERVICE_UNAVAILABLE : HTTP_OK, tree);
+    json_decref(tree);
+    return rv;
+}
+
+static int handler(request_rec *r)
+{
+    json_t *tree;
+    int rv;
+
+    if (r->handler == NULL || strncmp(r->handler, "yoyaku-", 7) != 0) {
+        return DECLINED;
+    }
+    if (strcmp(r->handler, "yoyaku-health") == 0) {
+        return r->method_number == M_GET ? send_health(r)
+                                         : HTTP_METHOD_NOT_ALLOWED;
+    }
+    if (strcmp(r->handler, "yoyaku-status") != 0 &&
+        strcmp(r->handler, "yoyaku-metrics") != 0) {
+        return DECLINED;
+    }
+    if (r->method_number != M_GET) {
+        return HTTP_METHOD_NOT_ALLOWED;
+    }
+    tree = yk_http_overview_tree(r);
+    rv = strcmp(r->handler, "yoyaku-metrics") == 0 ? send_metrics(r, tree)
+                                                   : send_status(r, tree);
+    json_decref(tree);
+    return rv;
+}
+
+/* In mod_status's own page. */
+static int status_hook(request_rec *r, int flags)
+{
+    json_t *tree = yk_http_overview_tree(r);
+    const char *text;
+    apr_size_t len;
+
+    if (flags & AP_STATUS_SHORT) {
+        json_object_del(tree, "paths");
+        text = yk_stats_lines(&len, tree, "Yoyaku", r->pool);
+    }
+    else {
+        text = yk_template_fill(&len, yk_page_find(&len, "status_part.html"),
+                                tree, r->pool);
+    }
+    ap_rwrite(text, (int)len, r);
+    json_decref(tree);
+    return OK;
+}
+
+static void hooks(apr_pool_t *p)
+{
+    APR_OPTIONAL_HOOK(ap, status_hook, status_hook, NULL, NULL,
+                      APR_HOOK_MIDDLE);
+    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+const yk_http_part_t yk_http_overview = {NULL, NULL, NULL, NULL, hooks};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure.h"
+
+#include <ap_mpm.h>
+#include <fcntl.h>
+#include <mpm_common.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "throttle.h"
+
+/* statm costs some 36 us, smaps_rollup a millisecond. */
+#define STATM_AGE APR_USEC_PER_SEC
+#define ROLLUP_AGE (10 * APR_USEC_PER_SEC)
+#define ONE_IN 20 /* workers may be leaving at a time */
+
+static int read_file(char *text, size_t size, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0) {
+        return 0;
+    }
+    n = read(fd, text, size - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* Resident pages that are not of a file: an upper bound of a worker's own. */
+static apr_int64_t own_kb(yk_worker_t *w)
+{
+    long page = sysconf(_SC_PAGESIZE) / 1024;
+    unsigned long all, resident, shared;
+    char text[200];
+
+    if (!read_file(text, sizeof(text), "/proc/self/statm") ||
+        sscanf(text, "%lu %lu %lu", &all, &resident, &shared) != 3) {
+        return 0;
+    }
+    atomic_store(&w->resident_kb, (uint64_t)resident * (uint64_t)page);
+    return (apr_int64_t)(resident - shared) * page;
+}
+
+static uint64_t member_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+/* What would be free if this worker ended. Untouched copies of the parent's
+ * pages are not in it. */
+static apr_int64_t private_kb(yk_worker_t *w)
+{
+    uint64_t kb;
+    char text[4096];
+
+    if (!read_file(text, sizeof(text), "/proc/self/smaps_rollup")) {
+        return 0;
+    }
+    kb = member_of(text, "Private_Clean:") + member_of(text, "Private_Dirty:");
+    atomic_store(&w->private_kb, kb);
+    atomic_store(&w->proportional_kb, member_of(text, "\nPss:"));
+    return (apr_int64_t)kb;
+}
+
+/* May this worker go? Its mark stands before the count, so two that ask at
+ * once may both be put off, but never both go. */
+static int may_leave(yk_workers_t *workers, yk_worker_t *w)
+{
+    uint32_t high = atomic_load(&workers->high), alive = 0, leaving = 0;
+
+    atomic_store(&w->leaving, 1);
+    for (uint32_t i = 0; i < high && i < YK_WORKERS_MAX; i++) {
+        if (atomic_load(&workers->worker[i].identity) != 0) {
+            alive++;
+            leaving += atomic_load(&workers->worker[i].leaving) != 0;
+        }
+    }
+    if (leaving > 1 && leaving * ONE_IN > alive) {
+        atomic_store(&w->leaving, 0);
+        return 0;
+    }
+    return 1;
+}
+
+/* A prefork child that gets the signal of a graceful restart ends when its
+ * connection is done with. */
+static void leave(request_rec *r, apr_int64_t kb)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "YK0521: recycle: this worker has grown to %" APR_INT64_T_FMT
+                  " KB and ends",
+                  kb);
+    yk_stats_add(yk_http_measure_stats(), YK_TOTAL_RECYCLED, 1);
+    r->connection->keepalive = AP_CONN_CLOSE;
+    kill(getpid(), AP_SIG_GRACEFUL);
+}
+
+void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
+{
+    static _Atomic apr_time_t statm_at, rollup_at;
+    yk_throttle_t *throttle = yk_http_throttle_shared();
+    apr_time_t now = yk_state_now();
+    yk_workers_t *workers;
+    yk_worker_t *w;
+    apr_int64_t kb = 0;
+    int is_threaded = 0;
+
+    if (throttle == NULL || yk_throttle_worker(throttle) == YK_WORKER_NONE) {
+        return;
+    }
+    workers = yk_throttle_workers(throttle);
+    w = &workers->worker[yk_throttle_worker(throttle)];
+    atomic_fetch_add_explicit(&w->requests, 1, memory_order_relaxed);
+    if (now - atomic_load(&rollup_at) >= ROLLUP_AGE) {
+        atomic_store(&rollup_at, now);
+        kb = private_kb(w);
+    }
+    if (above_kb <= 0 || atomic_load(&w->leaving) ||
+        now - atomic_load(&statm_at) < STATM_AGE) {
+        return;
+    }
+    atomic_store(&statm_at, now);
+    ap_mpm_query(AP_MPMQ_IS_THREADED, &is_threaded);
+    if (is_threaded || own_kb(w) <= above_kb) {
+        return;
+    }
+    kb = private_kb(w);
+    if (kb <= above_kb) {
+        return;
+    }
+    if (!may_leave(workers, w)) {
+        yk_stats_add(yk_http_measure_stats(), YK_TOTAL_RECYCLE_PUT_OFF, 1);
+        return;
+    }
+    leave(r, kb);
+}
