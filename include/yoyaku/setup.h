@@ -16,13 +16,14 @@
  * APR_NOTFOUND (no such tenant, hall, slot).
  */
 
-/** Apply the schema files of `folder` that are missing, in order, under a
- *  lock of the database that dies with the connection... or none: safe from
- *  two hosts at once. Refuses an engine that is not InnoDB. */
+/** Apply the schema files of `folder` that are missing, in order. Without a
+ *  lock: each step can be done twice, so two hosts may do it at once. Refuses
+ *  an engine that is not InnoDB (APR_ENOTIMPL). */
 apr_status_t yk_setup_schema(yk_store_t *store, const char **say,
                              const char *folder, apr_pool_t *p);
 
-/** Make a tenant with its booker anchors; "default" exists after schema. */
+/** Make a tenant; "default" exists after schema. Its bookers' anchors are made
+ *  by its first limit per booker. */
 apr_status_t yk_setup_tenant(yk_store_t *store, const char **say,
                              uint32_t *tenant_id, const char *name,
                              apr_pool_t *p);
@@ -53,14 +54,16 @@ typedef struct yk_setup_slot_t {
 } yk_setup_slot_t;
 
 /** Add a slot (closed at first), its areas, anchors and place rows. Again with
- *  the same words: nothing. Other words: title, series and times change; hall,
- *  areas and resource never do (APR_EINVAL). */
+ *  the same words, or fewer: nothing. Other words: title, series and times
+ *  change; hall, areas and resource never do (APR_EINVAL). A series said with a
+ *  resource is the tag of all its slots; one not said is the resource's. */
 apr_status_t yk_setup_slot(yk_store_t *store, const char **say,
                            uint32_t tenant_id, const yk_setup_slot_t *slot,
                            apr_pool_t *p);
 
-/** Set a price; quota -1: none. Counts of a new quota begin with the live
- *  lines (DESIGN of the barrier: mod_yoyaku/README). */
+/** Set a price for a grade, or an area, or (both NULL) for everything; quota
+ *  -1: none. Counts of a new quota begin with the live lines: the call waits
+ *  for every hold that did not count them. */
 apr_status_t yk_setup_price(yk_store_t *store, const char **say,
                             uint32_t tenant_id, const char *slot,
                             const char *grade, const char *area,
@@ -68,7 +71,9 @@ apr_status_t yk_setup_price(yk_store_t *store, const char **say,
                             const char *currency, int64_t quota,
                             apr_pool_t *p);
 
-/** Add a limit, or change its max when all but max is the same. */
+/** Add a limit, or change its max when all but max is the same. One per booker
+ *  is in force when the call returns: it waits for every hold that did not
+ *  look at it. */
 apr_status_t yk_setup_limit(yk_store_t *store, const char **say,
                             uint32_t tenant_id, yk_per_e per, yk_over_e over,
                             const char *key, yk_counted_e count, int64_t max,

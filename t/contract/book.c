@@ -22,9 +22,22 @@ yk_store_t *book_open(void)
     return store;
 }
 
+static apr_status_t close_line(void *line)
+{
+    mysql_close(line);
+    return APR_SUCCESS;
+}
+
+/* Closed with the pool, also when the test fails: what it holds would stop
+ * the next test. */
 MYSQL *book_line(void)
 {
-    return server_line("contract");
+    MYSQL *line = server_line("contract");
+
+    /* as the store's own: without gap locks that a test does not mean */
+    server_run(line, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    apr_pool_cleanup_register(pool, line, close_line, apr_pool_cleanup_null);
+    return line;
 }
 
 yk_store_t *book_make(void)
@@ -38,6 +51,61 @@ yk_store_t *book_make(void)
                       APR_SUCCESS,
                   "%s", say);
     return store;
+}
+
+uint64_t book_hall(yk_store_t *store, const char *name, uint32_t sections,
+                   uint32_t places)
+{
+    yk_hall_t *hall;
+    uint64_t hall_id = 0;
+    const char *say = NULL;
+
+    ck_ok(yk_hall_generate(&hall, sections, places, pool));
+    hall->name = name;
+    ck_assert_msg(yk_setup_hall(store, &say, &hall_id, 1, hall, NULL, NULL,
+                                pool) == APR_SUCCESS,
+                  "%s", say);
+    return hall_id;
+}
+
+uint64_t book_slot(yk_store_t *store, const char *key, const char *hall,
+                   yk_mode_e mode)
+{
+    yk_setup_slot_t slot;
+    yk_setup_area_t areas[64];
+    yk_slot_t *made;
+    yk_hall_t *drawn;
+    const char *say = NULL;
+    uint32_t i;
+    MYSQL *line = book_line();
+
+    memset(&slot, 0, sizeof(slot));
+    memset(areas, 0, sizeof(areas));
+    slot.key = key;
+    slot.hall = hall;
+    slot.areas = areas;
+    slot.nareas = 1;
+    areas[0].name = "Pool";
+    areas[0].mode = YK_MODE_POOLED;
+    areas[0].max = 100;
+    if (hall != NULL) {
+        uint64_t id = (uint64_t)server_number(
+            line, apr_psprintf(pool,
+                               "SELECT hall_id FROM yoyaku_hall WHERE name='%s'"
+                               " ORDER BY version DESC LIMIT 1",
+                               hall));
+        ck_ok(yk_store_hall(store, &drawn, id, pool));
+        slot.nareas = drawn->nsections;
+        for (i = 0; i < drawn->nsections; i++) {
+            areas[i].name = drawn->sections[i].name;
+            areas[i].mode = mode;
+        }
+    }
+    ck_assert_msg(yk_setup_slot(store, &say, 1, &slot, pool) == APR_SUCCESS,
+                  "%s", say);
+    ck_ok(yk_setup_slot_state(store, &say, 1, key, YK_SLOT_OPEN, pool));
+    ck_ok(yk_store_slot(store, &made, 1, key, pool));
+    return made->slot_id;
 }
 
 START_TEST(a_transaction_writes_what_it_locked)
@@ -86,7 +154,6 @@ START_TEST(a_transaction_writes_what_it_locked)
                      "{\"until\":%" APR_INT64_T_FMT
                      ",\"places\":[[2,1,2]],\"counts\":[]}",
                      order->until_us));
-    mysql_close(line);
 }
 END_TEST
 

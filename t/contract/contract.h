@@ -8,7 +8,9 @@
 #include "server.h"
 
 /** X(file): each gives a `TCase *FILE_case(void)`. */
-#define CONTRACTS(X) X(book)
+#define CONTRACTS(X)                                                           \
+    X(book)                                                                    \
+    X(setup)
 
 #define CONTRACT_CASE(name) TCase *name##_case(void);
 CONTRACTS(CONTRACT_CASE)
@@ -24,10 +26,16 @@ void pool_end(void);
 /** A database "contract" with schema, made anew, and a store on it. */
 yk_store_t *book_make(void);
 yk_store_t *book_open(void);
+/** A plain line to it, closed after the test. */
 MYSQL *book_line(void);
 
-/** A hall of sections x places, guids "S-P". @return its number */
+/** A generated hall under a name. @return its number */
 uint64_t book_hall(yk_store_t *store, const char *name, uint32_t sections,
                    uint32_t places);
+
+/** A slot of a hall, every section sold as `mode`, or a pool of 100 named
+ *  "Pool" when hall is NULL; opened. @return its number */
+uint64_t book_slot(yk_store_t *store, const char *key, const char *hall,
+                   yk_mode_e mode);
 
 #endif

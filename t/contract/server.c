@@ -226,6 +226,7 @@ void server_database(const char *name)
     MYSQL *line = server_line(NULL);
     char sql[256];
 
+    server_run(line, "SET SESSION lock_wait_timeout=10");
     snprintf(sql, sizeof(sql), "DROP DATABASE IF EXISTS %s", name);
     server_run(line, sql);
     snprintf(sql, sizeof(sql), "CREATE DATABASE %s", name);
