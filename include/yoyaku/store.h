@@ -208,6 +208,9 @@ apr_status_t yk_store_once_sweep(yk_store_t *store);
 /** A hall as the book has it, for compiling its plan. APR_NOTFOUND. */
 apr_status_t yk_store_hall(yk_store_t *store, yk_hall_t **hall,
                            uint64_t hall_id, apr_pool_t *p);
+/** A tenant's halls by name and version, without sections and places. */
+apr_status_t yk_store_halls(yk_store_t *store, yk_hall_t ***halls, uint32_t *n,
+                            uint32_t tenant_id, apr_pool_t *p);
 /** APR_NOTFOUND: no tenant of this name. */
 apr_status_t yk_store_tenant(yk_store_t *store, uint32_t *tenant_id,
                              const char *name);

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""yoyakuctl: what operators type, and what they are told."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+pytestmark = pytest.mark.prefork  # the tool knows no MPM
+
+HALLS = pathlib.Path(__file__).resolve().parents[2] / "loadtest" / "halls"
+COUNT = {
+    "halls": "SELECT COUNT(*) FROM yoyaku_hall",
+    "places": "SELECT COUNT(*) FROM yoyaku_place",
+    "slots": "SELECT COUNT(*) FROM yoyaku_slot",
+}
+
+
+def refused(done, *words, code=1):
+    """It failed with one sentence that says these words."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("yoyakuctl: "), done.stderr
+    for word in words:
+        assert word in done.stderr
+    return done
+
+
+def counts(office):
+    return {what: office.value(sql) for what, sql in COUNT.items()}
+
+
+# ---- schema ----
+
+def test_the_schema_is_applied_once_and_says_so(office):
+    office.database.create("yoyaku_fresh")
+    params = office.database.params("yoyaku_fresh")
+    first = office.ctl("schema", "--db", params).stdout
+    again = office.ctl("schema", "--db", params).stdout
+    assert first.strip() and again.strip() and first != again
+    assert office.database.sql(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema ="
+        " 'yoyaku_fresh' AND engine <> 'InnoDB'") == ["0"]
+
+
+def test_two_hosts_apply_the_schema_at_once(office):
+    office.database.create("yoyaku_twice")
+    params = office.database.params("yoyaku_twice")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: office.ctl("schema", "--db", params,
+                                                  check=False), range(4)))
+    assert [one.returncode for one in done] == [0] * 4, \
+        [one.stderr for one in done]
+    assert office.ctl("doctor", "--db", params).returncode == 0
+
+
+# ---- where the database is ----
+
+def test_without_a_database_it_asks_for_one(office):
+    done = subprocess.run([os.path.join(office.build, "yoyakuctl"), "slot",
+                           "list"], capture_output=True, text=True, check=False,
+                          env={key: value for key, value in os.environ.items()
+                               if key != "YOYAKU_DB"})
+    refused(done, "--db", code=2)
+
+
+def test_a_database_out_of_reach_is_named_as_that(office):
+    refused(office.ctl("slot", "list", "--db",
+                       "host=127.0.0.1,port=1,user=x,pass=x,dbname=x",
+                       check=False))
+
+
+def test_it_reads_the_configuration_of_httpd(office, tmp_path):
+    file = tmp_path / "yoyaku.conf"
+    file.write_text("# a comment\n<IfModule mod_dbd.c>\n    DBDDriver mysql\n"
+                    f'    DBDParams "{office.params()},reconnect=0,'
+                    'readtimeout=10"\n</IfModule>\n')
+    done = subprocess.run([os.path.join(office.build, "yoyakuctl"), "doctor",
+                           "--config", str(file)], capture_output=True,
+                          text=True, check=False,
+                          env={**os.environ, "YOYAKU_DB": ""})
+    assert done.returncode == 0, done.stderr
+
+
+# ---- asked wrongly ----
+
+@pytest.mark.parametrize("words", [
+    [], ["nothing"], ["slot"], ["slot", "add"], ["slot", "open"],
+    ["slot", "open", "a", "b"], ["slot", "list", "--colour", "red"],
+    ["slot", "list", "--resource"], ["slot", "list", "--json=1"],
+    ["price", "set", "45.00", "EUR"], ["order", "show", "not-a-number!"],
+    ["limit", "add", "--per", "crowd", "--over", "all", "--count", "places",
+     "--max", "4"],
+    ["limit", "add", "--per", "order", "--over", "slot", "--count", "places",
+     "--max", "4"],
+    ["slot", "add", "--key", "a b", "--title", "x", "--starts",
+     "2039-01-01T20:00Z", "--pool", "Floor=1"],
+    ["slot", "add", "--key", "zoneless", "--title", "x", "--starts",
+     "2039-01-01 20:00", "--pool", "Floor=1"],
+    ["slot", "add", "--key", "poolless", "--title", "x", "--starts",
+     "2039-01-01T20:00Z"],
+    ["slot", "add", "--key", "minus", "--title", "x", "--starts",
+     "2039-01-01T20:00Z", "--pool", "Floor=-1"],
+    ["price", "set", "--slot", "x", "--tariff", "adult", "45.001", "EUR"],
+    ["price", "set", "--slot", "x", "--tariff", "adult", "-1", "EUR"],
+    ["price", "set", "--slot", "x", "--tariff", "adult", "1", "euro"],
+    ["hall", "import", "generated:0x10"],
+], ids=lambda words: " ".join(words)[:50])
+def test_a_wrong_question_gets_two_and_changes_nothing(office, words):
+    before = counts(office)
+    done = office.ctl(*words, check=False)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert counts(office) == before
+
+
+def test_every_command_explains_itself(office):
+    text = office.ctl("--help").stdout
+    commands = [line[len("yoyakuctl "):] for line in text.splitlines()
+                if line.startswith("yoyakuctl ") and ":" not in line]
+    assert len(commands) > 10
+    for command in commands:
+        said = office.ctl(*command.split(), "--help").stdout
+        assert said.startswith(f"yoyakuctl {command}\n")
+        assert len(said.splitlines()) > 1
+
+
+# ---- halls ----
+
+@pytest.mark.parametrize("file, places", [("theatre-1011.json", 1011),
+                                          ("arena-8724.json", 8724)])
+def test_a_real_house_comes_in_once(office, file, places):
+    name = f"real-{file}"
+    done = office.ctl_json("hall", "import", HALLS / file, "--name", name)
+    assert (done["hall"], done["places"]) == (name, places)
+    before = counts(office)
+    office.ctl("hall", "import", HALLS / file, "--name", name)
+    assert counts(office) == before
+
+
+def test_another_drawing_under_the_name_is_its_next_version(office, tmp_path):
+    file = tmp_path / "hall.csv"
+    for seats in (2, 3):
+        file.write_text("section,row,place,x,y,grade\n" + "".join(
+            f"S,1,{seat},{seat * 10},0,A\n" for seat in range(seats)))
+        office.ctl("hall", "import", file, "--name", "growing")
+    versions = [hall["version"] for hall in office.ctl_json("hall", "list")
+                ["halls"] if hall["hall"] == "growing"]
+    assert versions == [1, 2]
+
+
+PLAN = {"name": "x", "size": {"width": 9, "height": 9},
+        "categories": [{"name": "A", "color": "#fff"}],
+        "zones": [{"name": "S", "position": {"x": 0, "y": 0}, "rows": [
+            {"row_number": "1", "position": {"x": 0, "y": 0}, "seats": [
+                {"seat_guid": "a", "seat_number": "1", "category": "A",
+                 "position": {"x": 0, "y": 0}},
+                {"seat_guid": "b", "seat_number": "2", "category": "A",
+                 "position": {"x": 1, "y": 0}}]}]}]}
+
+
+def broken(seat=1, **change):
+    """The little plan with one seat changed; None takes the member away."""
+    plan = json.loads(json.dumps(PLAN))
+    made = plan["zones"][0]["rows"][0]["seats"][seat]
+    for name, value in change.items():
+        if value is None:
+            del made[name]
+        else:
+            made[name] = value
+    return json.dumps(plan).encode()
+
+
+@pytest.mark.parametrize("text, word", [
+    (broken(seat_guid="a"), "a"), (broken(category="B"), "B"),
+    (broken(category=None), "category"), (broken(seat_guid=None), "guid"),
+    (broken(position=None), "position"), (b"{not json", ""), (b"", ""),
+    (b"section,row,place,x,y,grade\nS,1,1,0,0,\xff\xfe\n", "UTF-8"),
+    (b"section,row,place,x,y,grade\n", ""),
+    (b"section,row,place,x,y,grade\nS,1,1,zero,0,A\n", "x"),
+    (b"section,row,place,x,y,grade,guid\nS,1,1,0,0,A,g\nS,1,2,1,0,A,g\n", "g"),
+], ids=["guid twice", "unknown category", "no category", "no guid",
+        "no position", "not json", "empty", "not utf-8", "no line",
+        "not a number", "guid twice in csv"])
+def test_a_bad_drawing_is_refused_whole(office, tmp_path, text, word):
+    file = tmp_path / "bad"
+    file.write_bytes(text)
+    before = counts(office)
+    refused(office.ctl("hall", "import", file, "--name", "bad", check=False),
+            word)
+    assert counts(office) == before
+
+
+def test_eighty_thousand_places_come_in_within_seconds(office):
+    begun = time.monotonic()
+    done = office.ctl_json("hall", "import", "generated:40x2000")
+    assert done["places"] == 80000
+    assert time.monotonic() - begun < 30
+
+
+def test_a_table_may_come_from_a_pipe(office):
+    text = "\ufeffsection;row;place;x;y;grade\r\n\"S;1\";1;1;0;0;A\r\n"
+    done = office.ctl("hall", "import", "-", "--name", "piped", "--json",
+                      stdin=text)
+    assert json.loads(done.stdout)["places"] == 1
+    assert office.value("SELECT name FROM yoyaku_section WHERE name = 'S;1'")
+
+
+# ---- slots, prices, limits ----
+
+def test_a_slot_says_its_key_and_may_be_added_again(office):
+    args = ("slot", "add", "--key", "again", "--title", "Again 🎭",
+            "--starts", "2039-01-01T20:00+01:00", "--pool", "Floor=10")
+    assert office.ctl_json(*args) == {"slot": "again"}
+    before = counts(office)
+    assert office.ctl_json(*args) == {"slot": "again"}
+    assert counts(office) == before
+    row = office.rows("SELECT * FROM yoyaku_slot WHERE slot_key = 'again'")[0]
+    assert row["title"].decode() == "Again 🎭"
+    assert row["starts_us"] == 2177521200 * 10**6  # 19:00 UTC
+    office.ctl(*args[:-1], "Floor=10", "--ends", "2039-01-01T22:00+01:00")
+    refused(office.ctl(*args[:-1], "Floor=11", check=False))
+
+
+def test_a_slot_shows_what_is_free_and_its_state(office):
+    office.slot({"Stalls": (2, 5), "Gallery": (1, 4)}, key="listed",
+                areas={"Gallery": "assigned"}, opened=False)
+    slots = {slot["slot"]: slot for slot in
+             office.ctl_json("slot", "list")["slots"]}
+    assert (slots["listed"]["free"], slots["listed"]["places"]) == (14, 14)
+    assert slots["listed"]["state"] == "closed"
+    office.ctl("slot", "open", "listed")
+    slots = {slot["slot"]: slot for slot in
+             office.ctl_json("slot", "list")["slots"]}
+    assert slots["listed"]["state"] == "open"
+    office.ctl("slot", "close", "listed")
+    assert "listed" in office.ctl("slot", "list").stdout
+
+
+@pytest.mark.parametrize("words", [
+    ["slot", "open", "nowhere"], ["slot", "close", "nowhere"],
+    ["price", "set", "--slot", "nowhere", "--tariff", "adult", "1.00", "EUR"],
+    ["slot", "add", "--key", "hall-less", "--title", "x", "--starts",
+     "2039-01-01T20:00Z", "--hall", "nowhere"],
+    ["order", "show", "0000000000000"], ["slot", "list", "--tenant", "nobody"],
+], ids=lambda words: " ".join(words)[:40])
+def test_what_is_not_there_is_named(office, words):
+    refused(office.ctl(*words, check=False))
+
+
+def test_an_area_that_the_hall_has_not_is_refused(office):
+    hall = office.hall({"Stalls": (1, 3)})
+    refused(office.ctl("slot", "add", "--key", "wrong-area", "--title", "x",
+                       "--starts", "2039-01-01T20:00Z", "--hall", hall,
+                       "--area", "Balcony=placed", check=False), "Balcony")
+    assert office.value("SELECT COUNT(*) FROM yoyaku_slot WHERE slot_key ="
+                        " 'wrong-area'") == 0
+
+
+def test_a_price_can_be_set_again(office):
+    key = office.slot(pools={"Floor": 10}, key="priced")
+    for amount, quota in (("45.00", None), ("40.00", 5), ("40.00", 5)):
+        office.price(key, "adult", amount, quota=quota)
+    rows = office.rows("SELECT p.* FROM yoyaku_price p JOIN yoyaku_slot s "
+                       "USING (slot_id) WHERE slot_key = 'priced'")
+    assert [(row["amount"], row["quota"]) for row in rows] == [(4000, 5)]
+
+
+def test_a_limit_can_be_changed(office):
+    office.slot(pools={"Floor": 10}, key="limited", series="autumn-2039",
+                resource="course")
+    for most in (4, 6):
+        office.limit("booker", "series:autumn-2039", "places", most)
+    rows = office.rows("SELECT * FROM yoyaku_limit WHERE reach_key = "
+                       "'autumn-2039'")
+    assert [row["max"] for row in rows] == [6]
+
+
+def test_tenants_do_not_see_each_other(office):
+    office.ctl("setup", "--tenant", "other")
+    office.ctl("setup", "--tenant", "other")
+    office.slot(pools={"Floor": 10}, key="mine")
+    office.ctl("slot", "add", "--key", "mine", "--title", "theirs", "--starts",
+               "2039-01-01T20:00Z", "--pool", "Floor=99", "--tenant", "other")
+    theirs = office.ctl_json("slot", "list", "--tenant", "other")["slots"]
+    assert [(slot["slot"], slot["places"]) for slot in theirs] == [("mine", 99)]
+    refused(office.ctl("slot", "open", "priced-elsewhere", "--tenant", "other",
+                       check=False))
