@@ -18,6 +18,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "loadtest"), str(ROOT / "t" / "http")]
 
+from servers import Database  # noqa: E402
 from yk import Rig, Wire  # noqa: E402
 
 HOUSES = []  # the run's rig, once it stands
@@ -81,15 +82,32 @@ def folder(build, mpm):
 
 
 @pytest.fixture(scope="session")
-def _house(request, folder, build, mpm):
-    made = Rig(os.path.join(folder, "main"), build, mpm,
-               options=_options(request))
+def database(request, folder):
+    """The run's database server; `rig` and `office` have a schema each on it."""
+    made = Database(os.path.join(folder, "db"), _options(request), clock=True,
+                    sockets=os.environ.get("YK_SOCKETS"))
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="session")
+def _house(database, folder, build, mpm):
+    made = Rig(os.path.join(folder, "main"), build, mpm, database)
     try:
         made.start()
         HOUSES.append(made)
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def office(database, folder, build, mpm):
+    """A schema without web hosts, for what operators do."""
+    return Rig(os.path.join(folder, "office"), build, mpm, database,
+               "yoyaku_office").start(hosts=0)
 
 
 @pytest.fixture

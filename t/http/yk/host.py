@@ -34,6 +34,8 @@ ExtendedStatus On
 
 LINE = re.compile(r"\[\w+:(\w+)\] \[pid (\d+)[^\]]*\]")
 BAD = {"warn", "error", "crit", "alert", "emerg"}
+# A small server in a large crowd says once that all its workers are busy.
+FULL = re.compile(r"AH00161|AH00484|AH10159|AH03490")
 SIGNAL = re.compile(r"AH0005[12]: child pid (\d+) exit signal ([^(]+)\((\d+)\)")
 
 
@@ -114,7 +116,8 @@ class Host:
         if "ERROR: AddressSanitizer" in line or "runtime error:" in line:
             return True
         level = LINE.search(line)
-        if not level or level.group(1) not in BAD:
+        if (FULL.search(line) or not level or
+                level.group(1) not in BAD):
             return False
         return not self._is_announced(line)
 
