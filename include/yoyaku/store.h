@@ -107,6 +107,15 @@ apr_status_t yk_store_due_under(yk_store_t *store, uint64_t **order_ids,
 apr_status_t yk_store_fate(yk_store_t *store, int *done,
                            const yk_ledger_t *ledger, apr_pool_t *ptemp);
 
+/**
+ * Inside a transaction that holds the change's rows: was it made?
+ * @param now_us the database's clock; the journal is read from a minute and
+ *               the longest wait before it on
+ */
+apr_status_t yk_store_change_seen(yk_store_t *store, int *seen,
+                                  uint64_t slot_id, uint64_t order_id,
+                                  uint64_t change_id, apr_time_t now_us);
+
 /* ---- reading without locks ---- */
 
 /** A slot by key, all of it but the plan. APR_NOTFOUND. */

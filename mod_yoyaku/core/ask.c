@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ask.h"
+#include "lane_run.h"
 #include <apr_strings.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static apr_status_t have_done(yk_desk_t *desk, yk_reply_t *reply,
     yk_deed_t deed;
 
     yk_deed_make(&deed, desk, ask, reply, p);
-    return yk_deed_run(&deed);
+    return desk->lane != NULL ? yk_lane_run(&deed) : yk_deed_run(&deed);
 }
 
 /* The journal's words: "cancel", or "cancel: REASON". */

@@ -316,8 +316,56 @@ static apr_status_t decide_and_write(yk_deed_t *deed, int *again,
     return APR_SUCCESS;
 }
 
+/*
+ * A deed whose doer died in the middle: under its locks, which waited for that
+ * transaction's end, the book tells. An order begun is known by its token, a
+ * change by its change_id in the journal.
+ */
+static apr_status_t find_done(yk_deed_t *deed, int *done)
+{
+    yk_store_t *store = deed->desk->store;
+    yk_reply_t *reply = deed->reply;
+    yk_order_t *order = NULL;
+    yk_hash_t token;
+    apr_status_t rv;
+
+    *done = 0;
+    if (deed->seen != NULL) {
+        rv = yk_store_order(store, &order, NULL, deed->seen->tenant_id,
+                            deed->seen->order_id, deed->p);
+        if (rv == APR_SUCCESS && order->nlines > 0) {
+            rv = yk_store_change_seen(store, done, order->lines[0].slot_id,
+                                      order->order_id, deed->change_id,
+                                      deed->ledger->now_us);
+        }
+    }
+    else {
+        yk_token_hash(&token, deed->token);
+        rv = yk_store_order_by_token(store, &order, NULL,
+                                     deed->desk->terms.tenant_id, &token,
+                                     deed->p);
+        *done = rv == APR_SUCCESS;
+        reply->token = *done ? deed->token : NULL;
+    }
+    if (rv == APR_NOTFOUND) {
+        return APR_SUCCESS;
+    }
+    if (*done) {
+        reply->order = order;
+        reply->created = deed->begins;
+        reply->late = order->late;
+        reply->answer = deed->begins && order->state != YK_ORDER_CONFIRMED
+                            ? YK_ANSWER_HELD
+                        : order->state == YK_ORDER_REFUND_DUE
+                            ? YK_ANSWER_REFUND_DUE
+                            : YK_ANSWER_OK;
+    }
+    return rv;
+}
+
 static apr_status_t attempt(yk_deed_t *deed, int *again, apr_time_t deadline)
 {
+    int done;
     const yk_once_row_t *once;
     apr_status_t rv = yk_deed_plan(deed, yk_ledger_make(deed->pt));
 
@@ -341,6 +389,14 @@ static apr_status_t attempt(yk_deed_t *deed, int *again, apr_time_t deadline)
     if (once != NULL && once->found) {
         yk_store_rollback(deed->desk->store);
         return replay(deed, once);
+    }
+    if (deed->maybe_done) {
+        rv = find_done(deed, &done);
+        if (rv != APR_SUCCESS || done) {
+            yk_store_rollback(deed->desk->store);
+            return rv;
+        }
+        deed->maybe_done = 0;
     }
     if (!yk_deed_plan_holds(deed)) {
         yk_store_rollback(deed->desk->store);
@@ -367,7 +423,9 @@ static int is_worth_trying_again(apr_status_t rv, int *lines)
 
 apr_status_t yk_deed_run(yk_deed_t *deed)
 {
-    apr_time_t deadline = apr_time_now() + deed->desk->terms.wait;
+    apr_time_t deadline = deed->deadline != 0
+                              ? deed->deadline
+                              : apr_time_now() + deed->desk->terms.wait;
     int again, lines = 0, in_progress;
     apr_status_t rv;
 

@@ -3,6 +3,7 @@
 #define YK_DEED_H
 
 #include "yoyaku/desk.h"
+#include "yoyaku/lane.h"
 
 /**
  * @file deed.h
@@ -51,6 +52,11 @@ struct yk_deed_t {
     int begins;    /**< it may begin an order: a hold */
     apr_pool_t *p; /**< the reply's */
 
+    uint64_t change_id;       /**< for the journal; 0: any */
+    apr_time_t deadline;      /**< wall clock; 0: the terms' wait from now */
+    int led;                  /**< its own process led its batch */
+    int maybe_done;           /**< it may have been done by one that died */
+
     /* of this attempt */
     apr_pool_t *pt;
     yk_ledger_t *ledger;
@@ -79,6 +85,7 @@ struct yk_desk_t {
     yk_store_t *store;
     yk_catalogue_t *catalogue;
     yk_terms_t terms;
+    const yk_lane_host_t *lane; /**< NULL: without */
     apr_pool_t *p;
 };
 

@@ -217,6 +217,9 @@ void yk_deed_touch(yk_deed_t *deed, yk_order_row_t *row, const char *why)
     yk_ledger_touch_order(deed->ledger, row);
     row->why = why;
     row->who = deed->desk->terms.who;
+    if (row == deed->row) {
+        row->change_id = deed->change_id;
+    }
     while (row->change_id == 0) {
         yk_secret_random(&row->change_id, sizeof(row->change_id));
         row->change_id &= INT64_MAX;

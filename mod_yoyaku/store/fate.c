@@ -4,6 +4,8 @@
 /* The journal's clock is later than the decision's; a clock set back between
  * them is forgiven so much. */
 #define MARGIN_US (60 * APR_USEC_PER_SEC)
+/* The longest YoyakuHoldWait: how long ago a wish may have been made. */
+#define WAIT_MOST_US (120 * APR_USEC_PER_SEC)
 
 static void seen(void *baton, char **row, const unsigned long *lengths)
 {
@@ -27,6 +29,36 @@ static const yk_order_row_t *witness(const yk_ledger_t *ledger,
     return NULL;
 }
 
+/* Reads one slot's journal from `since_us` on, without locks. */
+static void ask_journal(yk_packet_t *packet, int *found, uint64_t slot_id,
+                        uint64_t order_id, uint64_t change_id,
+                        apr_time_t since_us)
+{
+    yk_sql_t *sql = yk_packet_ask(packet, seen, found);
+
+    yk_sql_put(sql, "SELECT COUNT(*) FROM yoyaku_journal FORCE INDEX"
+                    " (PRIMARY) WHERE slot_id=");
+    yk_sql_uint(sql, slot_id);
+    yk_sql_put(sql, " AND at_us>=");
+    yk_sql_int(sql, since_us);
+    yk_sql_put(sql, " AND order_id=");
+    yk_sql_uint(sql, order_id);
+    yk_sql_put(sql, " AND change_id=");
+    yk_sql_uint(sql, change_id);
+}
+
+apr_status_t yk_store_change_seen(yk_store_t *store, int *found,
+                                  uint64_t slot_id, uint64_t order_id,
+                                  uint64_t change_id, apr_time_t now_us)
+{
+    yk_packet_t *packet = yk_packet_make(store);
+
+    *found = 0;
+    ask_journal(packet, found, slot_id, order_id, change_id,
+                now_us - WAIT_MOST_US - MARGIN_US);
+    return yk_packet_run(packet);
+}
+
 /*
  * Locks what the lost transaction locked, in its order, and so waits for its
  * end: a look without the locks would find nothing while it is still going
@@ -38,7 +70,6 @@ apr_status_t yk_store_fate(yk_store_t *store, int *done,
     uint64_t slot_id = 0;
     const yk_order_row_t *row = witness(ledger, &slot_id);
     yk_packet_t *packet;
-    yk_sql_t *sql;
     int found = 0;
     apr_status_t rv;
 
@@ -51,16 +82,8 @@ apr_status_t yk_store_fate(yk_store_t *store, int *done,
     yk_packet_begin(packet);
     /* blind: the ledger stays as it was decided */
     yk_lock_rows(packet, (yk_ledger_t *)ledger, 1);
-    sql = yk_packet_ask(packet, seen, &found);
-    yk_sql_put(sql, "SELECT COUNT(*) FROM yoyaku_journal FORCE INDEX"
-                    " (PRIMARY) WHERE slot_id=");
-    yk_sql_uint(sql, slot_id);
-    yk_sql_put(sql, " AND at_us>=");
-    yk_sql_int(sql, ledger->now_us - MARGIN_US);
-    yk_sql_put(sql, " AND order_id=");
-    yk_sql_uint(sql, row->order_id);
-    yk_sql_put(sql, " AND change_id=");
-    yk_sql_uint(sql, row->change_id);
+    ask_journal(packet, &found, slot_id, row->order_id, row->change_id,
+                ledger->now_us - MARGIN_US);
     rv = yk_packet_run(packet);
     yk_store_rollback(store);
     if (rv == APR_SUCCESS) {

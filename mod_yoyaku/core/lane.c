@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "yoyaku/lane.h"
+#include "batch.h"
+#include "lane_queue.h"
+#include "lane_run.h"
+#include "lane_wire.h"
+#include "yoyaku/log.h"
+#include <apr_strings.h>
+#include <string.h>
+
+/* A sleeper looks up this often, whether or not anybody woke it. */
+#define NAP apr_time_from_msec(250)
+
+void yk_desk_lane(yk_desk_t *desk, const yk_lane_host_t *host)
+{
+    desk->lane = host;
+}
+
+static int line_is_kept(const yk_lane_host_t *host, uint32_t i)
+{
+    uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
+
+    return owner != 0
+           && yk_workers_has(host->workers,
+                             atomic_load(&host->lanes->line_worker[i]), owner);
+}
+
+static int has_kept_line(const yk_lane_host_t *host)
+{
+    for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
+        if (atomic_load(&host->lanes->line_owner[i]) == host->identity) {
+            return 1;
+        }
+    }
+    return host->connections == 0;
+}
+
+int yk_lane_keeps_line(const yk_lane_host_t *host)
+{
+    if (has_kept_line(host)) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
+        uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
+
+        if (!line_is_kept(host, i)
+            && atomic_compare_exchange_strong(&host->lanes->line_owner[i],
+                                              &owner, host->identity)) {
+            atomic_store(&host->lanes->line_worker[i], host->worker);
+            atomic_fetch_add(&host->lanes->counts.lines_kept, 1);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- the leader ---- */
+
+typedef struct batch_t {
+    const yk_lane_host_t *host;
+    yk_turn_t *turns;
+    uint32_t n, own;
+    uint32_t numbers[YK_LANE_BATCH];
+    uint32_t words[YK_LANE_BATCH];
+} batch_t;
+
+/* Make a turn of what stands in a record. */
+static void read_turn(yk_deed_t *own, yk_turn_t *turn,
+                      const yk_lane_record_t *record, apr_pool_t *p)
+{
+    const yk_desk_t *desk = own->desk;
+    yk_lane_wish_t *wish = apr_pcalloc(p, sizeof(*wish));
+    uint32_t bytes = record->ask_bytes;
+
+    if (bytes > YK_LANE_ASK_BYTES
+        || yk_lane_wish_read(wish, record->ask, bytes, p) != APR_SUCCESS) {
+        turn->turn = YK_TURN_ALONE;
+        return;
+    }
+    yk_deed_make(&turn->deed,
+                 yk_desk_make(desk->store, desk->catalogue, &wish->terms, p),
+                 &wish->ask, &turn->reply, p);
+    turn->deed.token = wish->token;
+    memcpy(turn->deed.salt, wish->salt, sizeof(wish->salt));
+    turn->deed.change_id = wish->change_id;
+    turn->turn = YK_TURN_OPEN;
+}
+
+/* Orders about to be begun stand in their records before the COMMIT, so that
+ * an owner whose leader is never heard of again can name its order. */
+static void note_orders(void *baton)
+{
+    batch_t *batch = baton;
+
+    for (uint32_t i = 0; i < batch->n; i++) {
+        atomic_store(&batch->host->lanes->record[batch->numbers[i]].order_id,
+                     batch->turns[i].deed.order_id);
+    }
+}
+
+static yk_lane_word_e outcome_of(yk_turn_e turn)
+{
+    switch (turn) {
+    case YK_TURN_DONE:
+        return YK_LANE_ANSWERED;
+    case YK_TURN_UNRESOLVED:
+        return YK_LANE_UNRESOLVED;
+    default:
+        return YK_LANE_ALONE;
+    }
+}
+
+/* Put an answer into its record, unless its owner has given up. */
+static void post(batch_t *batch, uint32_t i)
+{
+    yk_lane_record_t *record = &batch->host->lanes->record[batch->numbers[i]];
+    uint32_t word = batch->words[i];
+    yk_lane_word_e outcome = outcome_of(batch->turns[i].turn);
+    apr_size_t bytes;
+
+    if (!yk_lane_word_turn(record, word, YK_LANE_ANSWERING)) {
+        return;
+    }
+    if (outcome == YK_LANE_ANSWERED) {
+        bytes = yk_lane_reply_write(record->reply, YK_LANE_REPLY_BYTES,
+                                    &batch->turns[i].reply);
+        record->reply_bytes = (uint32_t)bytes; /* 0: too long, look it up */
+    }
+    yk_lane_word_turn(
+        record, yk_lane_word(yk_lane_word_ticket(word), YK_LANE_ANSWERING),
+        outcome);
+    yk_word_wake(&record->word);
+}
+
+static void count_batch(const batch_t *batch, apr_time_t store_us)
+{
+    yk_lane_counts_t *counts = &batch->host->lanes->counts;
+    uint32_t bucket = 0;
+
+    while (bucket + 1 < YK_LANE_BUCKETS && batch->n >> (bucket + 1) > 0) {
+        bucket++;
+    }
+    atomic_fetch_add(&counts->batches, 1);
+    atomic_fetch_add(&counts->sizes[bucket], 1);
+    atomic_fetch_add(&counts->store_us, (uint64_t)store_us);
+}
+
+static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
+{
+    yk_desk_t *desk = deed->desk;
+    apr_time_t begun = yk_state_now();
+
+    batch->turns = apr_pcalloc(deed->pt, batch->n * sizeof(*batch->turns));
+    for (uint32_t i = 0; i < batch->n; i++) {
+        if (batch->numbers[i] != number) {
+            read_turn(deed, &batch->turns[i],
+                      &batch->host->lanes->record[batch->numbers[i]],
+                      deed->pt);
+            continue;
+        }
+        batch->own = i;
+        batch->turns[i].deed = *deed;
+        batch->turns[i].deed.reply = &batch->turns[i].reply;
+    }
+    yk_batch_run(desk, batch->turns, batch->n, note_orders, batch, deed->pt);
+    count_batch(batch, yk_state_now() - begun);
+}
+
+/* Lead one batch. The next leader begins before the answers are posted. */
+static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
+                         uint32_t lane, uint32_t number)
+{
+    const yk_lane_host_t *host = deed->desk->lane;
+    batch_t batch = {.host = host};
+    apr_status_t rv = yk_lane_lock(host, lane);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    batch.n = yk_lane_gather(host, lane, number, batch.numbers, batch.words);
+    host->lanes->lane[lane].led_since_us = (uint64_t)yk_state_now();
+    yk_lane_unlock(host, lane);
+    atomic_fetch_add(&host->lanes->counts.leaders, 1);
+    run_batch(deed, &batch, number);
+    if (yk_lane_lock(host, lane) == APR_SUCCESS) {
+        if (host->lanes->lane[lane].leads == number
+            && host->lanes->lane[lane].leader == host->identity) {
+            yk_lane_hand_on(host, lane);
+            atomic_fetch_add(&host->lanes->counts.handed_on, 1);
+        }
+        yk_lane_unlock(host, lane);
+    }
+    for (uint32_t i = 0; i < batch.n; i++) {
+        if (i != batch.own) {
+            post(&batch, i);
+        }
+    }
+    *outcome = outcome_of(batch.turns[batch.own].turn);
+    *deed->reply = batch.turns[batch.own].reply;
+    deed->led = 1;
+    return APR_SUCCESS;
+}
+
+/* ---- the owner ---- */
+
+/* Its time is over while nobody has taken it: step out of the queue.
+ * @return 1 when out; 0 when somebody has it after all */
+static int give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
+{
+    yk_lane_record_t *record = &host->lanes->record[number];
+    uint32_t word;
+    int out = 0;
+
+    if (yk_lane_lock(host, lane) != APR_SUCCESS) {
+        return 0;
+    }
+    word = atomic_load(&record->word);
+    if (yk_lane_word_state(word) == YK_LANE_WAITING) {
+        yk_lane_remove(host, lane, number);
+        out = yk_lane_word_turn(record, word, YK_LANE_WRITING);
+    }
+    yk_lane_unlock(host, lane);
+    return out;
+}
+
+static int try_to_lead(const yk_lane_host_t *host, uint32_t lane,
+                       uint32_t number)
+{
+    int leads = 0;
+
+    if (yk_lane_lock(host, lane) == APR_SUCCESS) {
+        yk_lane_word_e state = yk_lane_word_state(
+            atomic_load(&host->lanes->record[number].word));
+
+        leads = (state == YK_LANE_WAITING || state == YK_LANE_LEAD)
+                && yk_lane_lead(host, lane, number);
+        yk_lane_unlock(host, lane);
+    }
+    return leads;
+}
+
+/* Taken by somebody: does he live, and is there time?
+ * @return the outcome, or YK_LANE_TAKEN to go on waiting */
+static yk_lane_word_e look_after(yk_deed_t *deed, uint32_t number,
+                                 uint32_t word)
+{
+    const yk_lane_host_t *host = deed->desk->lane;
+    yk_lane_record_t *record = &host->lanes->record[number];
+    int alive = yk_worker_is_alive(atomic_load(&record->leader));
+
+    if (alive && apr_time_now() < deed->deadline) {
+        return YK_LANE_TAKEN;
+    }
+    if (!yk_lane_word_turn(record, word, YK_LANE_WRITING)) {
+        return YK_LANE_TAKEN; /* answered in this moment */
+    }
+    if (alive) {
+        return YK_LANE_UNRESOLVED;
+    }
+    deed->maybe_done = 1;
+    atomic_fetch_add(&host->lanes->counts.rescued, 1);
+    return YK_LANE_ALONE;
+}
+
+/* Wait for what becomes of the wish; FREE: given up before it was taken. */
+static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
+                               int leads)
+{
+    const yk_lane_host_t *host = deed->desk->lane;
+    yk_lane_record_t *record = &host->lanes->record[number];
+    yk_lane_word_e outcome;
+
+    for (;;) {
+        uint32_t word = atomic_load(&record->word);
+        apr_time_t slept = yk_state_now();
+
+        switch (yk_lane_word_state(word)) {
+        case YK_LANE_WAITING:
+        case YK_LANE_LEAD:
+            if (leads || yk_lane_word_state(word) == YK_LANE_LEAD) {
+                if (lead(deed, &outcome, lane, number) == APR_SUCCESS) {
+                    return outcome;
+                }
+                leads = 0;
+            }
+            if (apr_time_now() >= deed->deadline
+                && give_up(host, lane, number)) {
+                return YK_LANE_FREE;
+            }
+            break;
+        case YK_LANE_TAKEN:
+        case YK_LANE_ANSWERING:
+            break;
+        default:
+            return yk_lane_word_state(word);
+        }
+        yk_word_wait(&record->word, word, NAP);
+        if (yk_state_now() - slept < NAP / 2
+            || atomic_load(&record->word) != word) {
+            continue;
+        }
+        if (yk_lane_word_state(word) == YK_LANE_WAITING) {
+            leads = try_to_lead(host, lane, number);
+        }
+        else if (yk_lane_word_state(word) != YK_LANE_LEAD) {
+            outcome = look_after(deed, number, word);
+            if (outcome != YK_LANE_TAKEN) {
+                return outcome;
+            }
+        }
+    }
+}
+
+/* An answer of another process. */
+static apr_status_t read_answer(yk_deed_t *deed, uint32_t number)
+{
+    const yk_lane_record_t *record =
+        &deed->desk->lane->lanes->record[number];
+    int has_token = 0;
+    apr_status_t rv = APR_EINVAL;
+
+    if (record->reply_bytes > 0
+        && record->reply_bytes <= YK_LANE_REPLY_BYTES) {
+        rv = yk_lane_reply_read(deed->reply, &has_token, record->reply,
+                                record->reply_bytes, deed->p);
+    }
+    if (rv != APR_SUCCESS) {
+        /* Too long for a record: it was done, the book has the answer. */
+        deed->maybe_done = 1;
+        return yk_deed_run(deed);
+    }
+    deed->reply->token = has_token ? deed->token : NULL;
+    return APR_SUCCESS;
+}
+
+/* Whoever led may never be heard of again: name the order, if one was begun. */
+static apr_status_t unresolved(yk_deed_t *deed, uint64_t order_id)
+{
+    yk_order_t *order;
+
+    if (deed->begins && order_id != 0) {
+        order = apr_pcalloc(deed->p, sizeof(*order));
+        order->order_id = order_id;
+        order->tenant_id = deed->desk->terms.tenant_id;
+        order->state = YK_ORDER_HELD;
+        deed->reply->order = order;
+        deed->reply->token = deed->token;
+    }
+    return APR_INCOMPLETE;
+}
+
+static apr_status_t finish(yk_deed_t *deed, yk_lane_word_e outcome,
+                           uint32_t number)
+{
+    yk_lane_counts_t *counts = &deed->desk->lane->lanes->counts;
+    uint64_t order_id =
+        atomic_load(&deed->desk->lane->lanes->record[number].order_id);
+
+    switch (outcome) {
+    case YK_LANE_ANSWERED:
+        return deed->led ? APR_SUCCESS : read_answer(deed, number);
+    case YK_LANE_ALONE:
+        atomic_fetch_add(&counts->alone, 1);
+        return yk_deed_run(deed);
+    case YK_LANE_UNRESOLVED:
+        atomic_fetch_add(&counts->unresolved, 1);
+        return unresolved(deed, order_id);
+    default:
+        atomic_fetch_add(&counts->given_up, 1);
+        return APR_TIMEUP;
+    }
+}
+
+/* Write the wish into a record and stand in the queue.
+ * @return APR_SUCCESS, or anything else: not by the lane */
+static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
+                          uint32_t number)
+{
+    const yk_lane_host_t *host = deed->desk->lane;
+    yk_lane_record_t *record = &host->lanes->record[number];
+    yk_lane_wish_t wish = {.ask = *deed->ask,
+                           .terms = deed->desk->terms,
+                           .token = deed->token};
+    apr_status_t rv;
+
+    while (deed->change_id == 0) {
+        yk_secret_random(&deed->change_id, sizeof(deed->change_id));
+        deed->change_id &= INT64_MAX;
+    }
+    memcpy(wish.salt, deed->salt, sizeof(wish.salt));
+    wish.change_id = deed->change_id;
+    record->ask_bytes = (uint32_t)yk_lane_wish_write(
+        record->ask, YK_LANE_ASK_BYTES, &wish);
+    record->urgent = deed->ask->kind == YK_ASK_CONFIRM;
+    record->has_line = has_kept_line(host);
+    if (record->ask_bytes == 0) {
+        return APR_ENOSPC;
+    }
+    rv = yk_lane_lock(host, lane);
+    if (rv == APR_SUCCESS) {
+        yk_lane_append(host, lane, number);
+        *leads = yk_lane_lead(host, lane, number);
+        yk_lane_unlock(host, lane);
+    }
+    return rv;
+}
+
+apr_status_t yk_lane_run(yk_deed_t *deed)
+{
+    const yk_lane_host_t *host = deed->desk->lane;
+    yk_lane_counts_t *counts = &host->lanes->counts;
+    uint32_t lane = yk_lane_of(host, deed), number = YK_LANE_NONE;
+    apr_time_t begun = yk_state_now();
+    yk_lane_word_e outcome;
+    apr_status_t rv;
+    int leads = 0;
+
+    if (lane != YK_LANE_NONE) {
+        number = yk_lane_record_take(host);
+    }
+    if (number != YK_LANE_NONE
+        && stand(deed, &leads, lane, number) != APR_SUCCESS) {
+        yk_lane_record_give(host, number);
+        number = YK_LANE_NONE;
+    }
+    if (number == YK_LANE_NONE) {
+        atomic_fetch_add(&counts->direct, 1);
+        rv = yk_deed_run(deed);
+    }
+    else {
+        atomic_fetch_add(&counts->wishes, 1);
+        deed->deadline = apr_time_now() + deed->desk->terms.wait;
+        apr_pool_create(&deed->pt, deed->p);
+        outcome = wait_for(deed, lane, number, leads);
+        atomic_fetch_add(&counts->lane_us, (uint64_t)(yk_state_now() - begun));
+        rv = finish(deed, outcome, number);
+        yk_lane_record_give(host, number);
+    }
+    if (rv == APR_SUCCESS && deed->reply->order != NULL) {
+        yk_lane_hint(host, lane, deed->reply->order);
+    }
+    return rv;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef YK_LANE_QUEUE_H
+#define YK_LANE_QUEUE_H
+
+#include "yoyaku/lane.h"
+
+/**
+ * @file lane_queue.h
+ * @brief A lane's queue and its records: shared memory and nothing else.
+ *
+ * Calls with `queue` are under its lock.
+ */
+
+/** Word of a ticket in a state. */
+uint32_t yk_lane_word(uint32_t ticket, yk_lane_word_e state);
+yk_lane_word_e yk_lane_word_state(uint32_t word);
+uint32_t yk_lane_word_ticket(uint32_t word);
+/** @return 1 when the word was `from` and is now in `state`, same ticket */
+int yk_lane_word_turn(yk_lane_record_t *record, uint32_t from,
+                      yk_lane_word_e state);
+
+/** Take a free record (or one of a dead owner). Its word is WRITING.
+ *  @return its number, or YK_LANE_NONE */
+uint32_t yk_lane_record_take(const yk_lane_host_t *host);
+void yk_lane_record_give(const yk_lane_host_t *host, uint32_t number);
+
+/** Take a lane's lock; links the queue anew when its owner died.
+ *  @return APR_SUCCESS or APR_TIMEUP */
+apr_status_t yk_lane_lock(const yk_lane_host_t *host, uint32_t lane);
+void yk_lane_unlock(const yk_lane_host_t *host, uint32_t lane);
+
+/** Stand in the queue: its word becomes WAITING. */
+void yk_lane_append(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
+/** Step out of it. */
+void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane,
+                    uint32_t number);
+
+/** Become the leader unless a living one leads.
+ *  @return 1: it leads */
+int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
+
+/** Take up to YK_LANE_BATCH waiting records, the leader's own among them:
+ *  urgent ones first, else by arrival. Their words become TAKEN. Records of
+ *  the dead are dropped.
+ *  @return how many */
+uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane,
+                        uint32_t own, uint32_t numbers[YK_LANE_BATCH],
+                        uint32_t words[YK_LANE_BATCH]);
+
+/** Let somebody who waits lead; by preference one with a connection. */
+void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane);
+
+#endif
