@@ -57,8 +57,8 @@
 #define YK_LANE_RECORDS 1024
 #define YK_LANE_ASK_BYTES 6000
 #define YK_LANE_REPLY_BYTES 10000
-#define YK_LANE_BATCH 64              /**< wishes of one batch, at most */
-#define YK_LANE_LINES 256              /**< most of YoyakuConnections */
+#define YK_LANE_BATCH 64  /**< wishes of one batch, at most */
+#define YK_LANE_LINES 256 /**< most of YoyakuConnections */
 #define YK_LANE_HINTS 65536
 #define YK_LANE_NONE UINT32_MAX
 #define YK_LANE_BUCKETS 16
@@ -76,24 +76,26 @@ typedef enum yk_lane_word_e {
 } yk_lane_word_e;
 
 typedef struct yk_lane_record_t {
-    _Atomic uint32_t word;      /**< ticket << 8 | yk_lane_word_e */
-    uint32_t next;              /**< in the queue; under the lane's lock */
-    _Atomic uint64_t owner;     /**< identity; 0: free */
-    _Atomic uint32_t worker;    /**< the owner's row */
-    uint32_t lane;              /**< under the lane's lock, as all that follow */
+    _Atomic uint32_t word;   /**< ticket << 8 | yk_lane_word_e */
+    uint32_t next;           /**< in the queue; under the lane's lock */
+    _Atomic uint64_t owner;  /**< identity; 0: free */
+    _Atomic uint32_t worker; /**< the owner's row */
+    uint32_t lane;           /**< under the lane's lock, as all that follow */
     uint32_t ask_bytes;
     uint32_t reply_bytes;
-    uint32_t urgent;            /**< 1: a confirm */
-    uint32_t has_line;          /**< 1: its process keeps a connection */
-    uint64_t arrival;           /**< orders the queue when it is linked anew */
-    _Atomic uint64_t leader;    /**< who has it in its batch */
-    _Atomic uint64_t order_id;  /**< about to be begun for it */
+    uint32_t urgent;           /**< 1: a confirm */
+    uint32_t has_line;         /**< 1: its process keeps a connection */
+    uint64_t arrival;          /**< orders the queue when it is linked anew */
+    uint64_t realm;             /**< whose database; only one's own is taken */
+    _Atomic uint64_t leader;   /**< who has it in its batch */
+    _Atomic uint64_t order_id; /**< about to be begun for it */
     unsigned char ask[YK_LANE_ASK_BYTES];
     unsigned char reply[YK_LANE_REPLY_BYTES];
-    unsigned char spare[320];
+    unsigned char spare[56];
 } yk_lane_record_t;
 
 _Static_assert(sizeof(yk_lane_record_t) % 64 == 0, "whole cache lines");
+
 
 /** Counters: atomic, only ever added to. */
 typedef struct yk_lane_counts_t {
@@ -105,16 +107,17 @@ typedef struct yk_lane_counts_t {
 
 typedef struct yk_lane_queue_t {
     yk_lock_t lock;
-    uint32_t head, tail;        /**< record numbers or YK_LANE_NONE */
+    uint32_t head, tail; /**< record numbers or YK_LANE_NONE */
     uint32_t length;
-    uint32_t leads;             /**< the leader's record */
-    uint64_t leader;            /**< identity; 0: nobody leads */
-    uint64_t led_since_us;      /**< steady clock */
+    uint32_t leads;        /**< the leader's record */
+    uint64_t leader;       /**< identity; 0: nobody leads */
+    uint64_t led_since_us; /**< steady clock */
     uint64_t arrivals;
     uint64_t spare[3];
 } yk_lane_queue_t;
 
 _Static_assert(sizeof(yk_lane_queue_t) % 64 == 0, "whole cache lines");
+
 
 typedef struct yk_lanes_t {
     yk_state_head_t head;
@@ -132,9 +135,10 @@ extern const yk_state_kind_t yk_lanes_kind;
 typedef struct yk_lane_host_t {
     yk_lanes_t *lanes;
     yk_workers_t *workers;
-    uint32_t worker;            /**< this process's row */
+    uint32_t worker; /**< this process's row */
     uint64_t identity;
-    uint32_t connections;       /**< YoyakuConnections; 0: keep them all */
+    uint64_t realm;             /**< names the database: a hash, say */
+    uint32_t connections; /**< YoyakuConnections; 0: keep them all */
 } yk_lane_host_t;
 
 /**

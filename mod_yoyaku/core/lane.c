@@ -20,9 +20,9 @@ static int line_is_kept(const yk_lane_host_t *host, uint32_t i)
 {
     uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
 
-    return owner != 0
-           && yk_workers_has(host->workers,
-                             atomic_load(&host->lanes->line_worker[i]), owner);
+    return owner != 0 &&
+           yk_workers_has(host->workers,
+                          atomic_load(&host->lanes->line_worker[i]), owner);
 }
 
 static int has_kept_line(const yk_lane_host_t *host)
@@ -43,9 +43,9 @@ int yk_lane_keeps_line(const yk_lane_host_t *host)
     for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
         uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
 
-        if (!line_is_kept(host, i)
-            && atomic_compare_exchange_strong(&host->lanes->line_owner[i],
-                                              &owner, host->identity)) {
+        if (!line_is_kept(host, i) &&
+            atomic_compare_exchange_strong(&host->lanes->line_owner[i], &owner,
+                                           host->identity)) {
             atomic_store(&host->lanes->line_worker[i], host->worker);
             atomic_fetch_add(&host->lanes->counts.lines_kept, 1);
             return 1;
@@ -72,8 +72,8 @@ static void read_turn(yk_deed_t *own, yk_turn_t *turn,
     yk_lane_wish_t *wish = apr_pcalloc(p, sizeof(*wish));
     uint32_t bytes = record->ask_bytes;
 
-    if (bytes > YK_LANE_ASK_BYTES
-        || yk_lane_wish_read(wish, record->ask, bytes, p) != APR_SUCCESS) {
+    if (bytes > YK_LANE_ASK_BYTES ||
+        yk_lane_wish_read(wish, record->ask, bytes, p) != APR_SUCCESS) {
         turn->turn = YK_TURN_ALONE;
         return;
     }
@@ -154,8 +154,7 @@ static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
     for (uint32_t i = 0; i < batch->n; i++) {
         if (batch->numbers[i] != number) {
             read_turn(deed, &batch->turns[i],
-                      &batch->host->lanes->record[batch->numbers[i]],
-                      deed->pt);
+                      &batch->host->lanes->record[batch->numbers[i]], deed->pt);
             continue;
         }
         batch->own = i;
@@ -183,8 +182,8 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
     atomic_fetch_add(&host->lanes->counts.leaders, 1);
     run_batch(deed, &batch, number);
     if (yk_lane_lock(host, lane) == APR_SUCCESS) {
-        if (host->lanes->lane[lane].leads == number
-            && host->lanes->lane[lane].leader == host->identity) {
+        if (host->lanes->lane[lane].leads == number &&
+            host->lanes->lane[lane].leader == host->identity) {
             yk_lane_hand_on(host, lane);
             atomic_fetch_add(&host->lanes->counts.handed_on, 1);
         }
@@ -229,11 +228,11 @@ static int try_to_lead(const yk_lane_host_t *host, uint32_t lane,
     int leads = 0;
 
     if (yk_lane_lock(host, lane) == APR_SUCCESS) {
-        yk_lane_word_e state = yk_lane_word_state(
-            atomic_load(&host->lanes->record[number].word));
+        yk_lane_word_e state =
+            yk_lane_word_state(atomic_load(&host->lanes->record[number].word));
 
-        leads = (state == YK_LANE_WAITING || state == YK_LANE_LEAD)
-                && yk_lane_lead(host, lane, number);
+        leads = (state == YK_LANE_WAITING || state == YK_LANE_LEAD) &&
+                yk_lane_lead(host, lane, number);
         yk_lane_unlock(host, lane);
     }
     return leads;
@@ -283,8 +282,8 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
                 }
                 leads = 0;
             }
-            if (apr_time_now() >= deed->deadline
-                && give_up(host, lane, number)) {
+            if (apr_time_now() >= deed->deadline &&
+                give_up(host, lane, number)) {
                 return YK_LANE_FREE;
             }
             break;
@@ -295,8 +294,8 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
             return yk_lane_word_state(word);
         }
         yk_word_wait(&record->word, word, NAP);
-        if (yk_state_now() - slept < NAP / 2
-            || atomic_load(&record->word) != word) {
+        if (yk_state_now() - slept < NAP / 2 ||
+            atomic_load(&record->word) != word) {
             continue;
         }
         if (yk_lane_word_state(word) == YK_LANE_WAITING) {
@@ -314,13 +313,11 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
 /* An answer of another process. */
 static apr_status_t read_answer(yk_deed_t *deed, uint32_t number)
 {
-    const yk_lane_record_t *record =
-        &deed->desk->lane->lanes->record[number];
+    const yk_lane_record_t *record = &deed->desk->lane->lanes->record[number];
     int has_token = 0;
     apr_status_t rv = APR_EINVAL;
 
-    if (record->reply_bytes > 0
-        && record->reply_bytes <= YK_LANE_REPLY_BYTES) {
+    if (record->reply_bytes > 0 && record->reply_bytes <= YK_LANE_REPLY_BYTES) {
         rv = yk_lane_reply_read(deed->reply, &has_token, record->reply,
                                 record->reply_bytes, deed->p);
     }
@@ -378,9 +375,8 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
 {
     const yk_lane_host_t *host = deed->desk->lane;
     yk_lane_record_t *record = &host->lanes->record[number];
-    yk_lane_wish_t wish = {.ask = *deed->ask,
-                           .terms = deed->desk->terms,
-                           .token = deed->token};
+    yk_lane_wish_t wish = {
+        .ask = *deed->ask, .terms = deed->desk->terms, .token = deed->token};
     apr_status_t rv;
 
     while (deed->change_id == 0) {
@@ -389,10 +385,11 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
     }
     memcpy(wish.salt, deed->salt, sizeof(wish.salt));
     wish.change_id = deed->change_id;
-    record->ask_bytes = (uint32_t)yk_lane_wish_write(
-        record->ask, YK_LANE_ASK_BYTES, &wish);
+    record->ask_bytes =
+        (uint32_t)yk_lane_wish_write(record->ask, YK_LANE_ASK_BYTES, &wish);
     record->urgent = deed->ask->kind == YK_ASK_CONFIRM;
     record->has_line = has_kept_line(host);
+    record->realm = host->realm;
     if (record->ask_bytes == 0) {
         return APR_ENOSPC;
     }
@@ -418,8 +415,8 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
     if (lane != YK_LANE_NONE) {
         number = yk_lane_record_take(host);
     }
-    if (number != YK_LANE_NONE
-        && stand(deed, &leads, lane, number) != APR_SUCCESS) {
+    if (number != YK_LANE_NONE &&
+        stand(deed, &leads, lane, number) != APR_SUCCESS) {
         yk_lane_record_give(host, number);
         number = YK_LANE_NONE;
     }

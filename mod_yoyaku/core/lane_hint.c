@@ -45,8 +45,7 @@ static void put(const yk_lane_host_t *host, uint64_t name, uint32_t lane)
 static uint32_t look(const yk_lane_host_t *host, uint64_t name)
 {
     uint64_t hint = atomic_load_explicit(
-        &host->lanes->hint[(name >> 40) % YK_LANE_HINTS],
-        memory_order_relaxed);
+        &host->lanes->hint[(name >> 40) % YK_LANE_HINTS], memory_order_relaxed);
 
     return hint != 0 && hint >> 8 == name << 8 >> 8 ? (uint32_t)(hint & 0xff)
                                                     : YK_LANE_NONE;

@@ -37,9 +37,8 @@ static void lanes_renew(void *memory)
     lanes_fresh(memory);
 }
 
-const yk_state_kind_t yk_lanes_kind = {"lanes", YK_LANES_LAYOUT,
-                                       sizeof(yk_lanes_t), lanes_fresh,
-                                       lanes_renew};
+const yk_state_kind_t yk_lanes_kind = {
+    "lanes", YK_LANES_LAYOUT, sizeof(yk_lanes_t), lanes_fresh, lanes_renew};
 
 uint32_t yk_lane_word(uint32_t ticket, yk_lane_word_e state)
 {
@@ -73,10 +72,9 @@ static int is_owned(const yk_lane_host_t *host, const yk_lane_record_t *record)
 {
     uint64_t owner = atomic_load(&record->owner);
 
-    return owner != 0
-           && (yk_workers_has(host->workers, atomic_load(&record->worker),
-                              owner)
-               || yk_worker_is_alive(owner));
+    return owner != 0 && (yk_workers_has(host->workers,
+                                         atomic_load(&record->worker), owner) ||
+                          yk_worker_is_alive(owner));
 }
 
 /* May a record with an owner be taken over? Not while it lives; nor while the
@@ -106,9 +104,9 @@ static int claim(const yk_lane_host_t *host, uint32_t number, int of_dead)
     uint64_t owner = atomic_load(&record->owner);
     uint32_t ticket;
 
-    if ((owner != 0 && !(of_dead && is_left(host, record)))
-        || !atomic_compare_exchange_strong(&record->owner, &owner,
-                                           host->identity)) {
+    if ((owner != 0 && !(of_dead && is_left(host, record))) ||
+        !atomic_compare_exchange_strong(&record->owner, &owner,
+                                        host->identity)) {
         return 0;
     }
     atomic_store(&record->worker, host->worker);
@@ -150,8 +148,8 @@ static int is_in_queue(yk_lane_record_t *record, uint32_t lane)
 {
     yk_lane_word_e state = yk_lane_word_state(atomic_load(&record->word));
 
-    return record->lane == lane
-           && (state == YK_LANE_WAITING || state == YK_LANE_LEAD);
+    return record->lane == lane &&
+           (state == YK_LANE_WAITING || state == YK_LANE_LEAD);
 }
 
 static void link_last(yk_lanes_t *lanes, yk_lane_queue_t *queue,
@@ -183,9 +181,9 @@ static void link_anew(yk_lanes_t *lanes, uint32_t lane)
         for (uint32_t i = 0; i < YK_LANE_RECORDS; i++) {
             yk_lane_record_t *record = &lanes->record[i];
 
-            if (is_in_queue(record, lane) && record->arrival > last
-                && (first == YK_LANE_NONE
-                    || record->arrival < lanes->record[first].arrival)) {
+            if (is_in_queue(record, lane) && record->arrival > last &&
+                (first == YK_LANE_NONE ||
+                 record->arrival < lanes->record[first].arrival)) {
                 first = i;
             }
         }
@@ -265,13 +263,13 @@ static int is_led(const yk_lane_host_t *host, uint32_t lane)
     }
     record = &host->lanes->record[queue->leads];
     state = yk_lane_word_state(atomic_load(&record->word));
-    if (atomic_load(&record->owner) != queue->leader || record->lane != lane
-        || (state != YK_LANE_WAITING && state != YK_LANE_LEAD
-            && state != YK_LANE_TAKEN)) {
+    if (atomic_load(&record->owner) != queue->leader || record->lane != lane ||
+        (state != YK_LANE_WAITING && state != YK_LANE_LEAD &&
+         state != YK_LANE_TAKEN)) {
         return 0;
     }
-    return (apr_time_t)queue->led_since_us + LEADER_IS_OLD > yk_state_now()
-           || yk_worker_is_alive(queue->leader);
+    return (apr_time_t)queue->led_since_us + LEADER_IS_OLD > yk_state_now() ||
+           yk_worker_is_alive(queue->leader);
 }
 
 int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
@@ -289,7 +287,8 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
     return 1;
 }
 
-/* Drop the record of somebody who died waiting: his wish was heard by nobody. */
+/* Drop the record of somebody who died waiting: his wish was heard by nobody.
+ */
 static void drop_dead(yk_lane_record_t *record)
 {
     uint32_t word = atomic_load(&record->word);
@@ -314,8 +313,8 @@ static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
             drop_dead(record);
         }
         /* One place is kept for the leader's own wish. */
-        else if ((record->urgent != 0) == urgent && at != own
-                 && n < YK_LANE_BATCH - 1) {
+        else if ((record->urgent != 0) == urgent && at != own &&
+                 record->realm == host->realm && n < YK_LANE_BATCH - 1) {
             yk_lane_remove(host, lane, at);
             numbers[n++] = at;
         }
@@ -333,8 +332,8 @@ static int by_arrival(const yk_lanes_t *lanes, uint32_t a, uint32_t b)
     return x->arrival < y->arrival;
 }
 
-uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane,
-                        uint32_t own, uint32_t numbers[YK_LANE_BATCH],
+uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
+                        uint32_t numbers[YK_LANE_BATCH],
                         uint32_t words[YK_LANE_BATCH])
 {
     yk_lanes_t *lanes = host->lanes;
@@ -373,8 +372,8 @@ void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
             yk_lane_remove(host, lane, at);
             drop_dead(record);
         }
-        else if (chosen == YK_LANE_NONE
-                 || (record->has_line && !lanes->record[chosen].has_line)) {
+        else if (chosen == YK_LANE_NONE ||
+                 (record->has_line && !lanes->record[chosen].has_line)) {
             chosen = at;
         }
     }

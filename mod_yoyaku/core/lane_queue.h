@@ -32,8 +32,7 @@ void yk_lane_unlock(const yk_lane_host_t *host, uint32_t lane);
 /** Stand in the queue: its word becomes WAITING. */
 void yk_lane_append(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 /** Step out of it. */
-void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane,
-                    uint32_t number);
+void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 
 /** Become the leader unless a living one leads.
  *  @return 1: it leads */
@@ -43,8 +42,8 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
  *  urgent ones first, else by arrival. Their words become TAKEN. Records of
  *  the dead are dropped.
  *  @return how many */
-uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane,
-                        uint32_t own, uint32_t numbers[YK_LANE_BATCH],
+uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
+                        uint32_t numbers[YK_LANE_BATCH],
                         uint32_t words[YK_LANE_BATCH]);
 
 /** Let somebody who waits lead; by preference one with a connection. */

@@ -332,8 +332,8 @@ apr_status_t yk_lane_wish_read(yk_lane_wish_t *wish, const unsigned char *bytes,
 
     memset(wish, 0, sizeof(*wish));
     pass_lane_wish(&w, wish);
-    return w.bad || w.at != w.end || wish->terms.booker == NULL
-                   || wish->terms.who == NULL
+    return w.bad || w.at != w.end || wish->terms.booker == NULL ||
+                   wish->terms.who == NULL
                ? APR_EINVAL
                : APR_SUCCESS;
 }

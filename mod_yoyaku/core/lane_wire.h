@@ -18,9 +18,9 @@
 typedef struct yk_lane_wish_t {
     yk_ask_t ask;
     yk_terms_t terms;
-    const char *token;       /**< of an order begun; NULL else */
+    const char *token; /**< of an order begun; NULL else */
     unsigned char salt[16];
-    uint64_t change_id;      /**< stands in the journal when it was done */
+    uint64_t change_id; /**< stands in the journal when it was done */
 } yk_lane_wish_t;
 
 /** @return bytes written, or 0: they do not fit */
