@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "call.h"
+#include "lane.h"
 
 apr_status_t yk_http_call_fault(yk_http_call_t *call, yk_answer_e answer,
                                 const char *field, const char *allowed,
@@ -109,6 +110,8 @@ apr_status_t yk_http_call_desk(yk_http_call_t *call, yk_desk_t **desk)
     if (rv == APR_SUCCESS) {
         *desk =
             yk_desk_make(call->store, call->catalogue, &call->terms, r->pool);
+        yk_http_lane_bind(r, *desk,
+                          yk_http_desk_scan_database(r->server)->name);
     }
     return rv;
 }

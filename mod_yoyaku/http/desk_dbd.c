@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "desk.h"
+#include "lane.h"
 
 /*
  * Lines from mod_dbd, through ap_dbd_open and ap_dbd_close and not through
@@ -174,6 +175,9 @@ static void release(void *baton, void *line, int broken)
         if (rec != NULL &&
             apr_dbd_native_handle(rec->driver, rec->handle) == line) {
             dbd->lines[i] = NULL;
+            if (!broken && !yk_http_lane_keeps_line()) {
+                yk_store_line_shut(line);
+            }
             dbd_close(dbd->s, rec);
         }
     }

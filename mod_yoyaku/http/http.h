@@ -23,11 +23,13 @@ APLOG_USE_MODULE(yoyaku);
 extern module AP_MODULE_DECLARE_DATA yoyaku_module;
 
 /** X(NAME, part object): in the order their hooks are registered. */
+/* One a line, so that parts are added without meeting. */
 #define YK_HTTP_PARTS(X)                                                       \
     X(DESK, yk_http_desk)                                                      \
     X(THROTTLE, yk_http_throttle)                                              \
     X(MEASURE, yk_http_measure)                                                \
-    X(OVERVIEW, yk_http_overview)
+    X(OVERVIEW, yk_http_overview)                                              \
+    X(LANE, yk_http_lane)
 
 typedef enum yk_http_part_e {
 #define YK_HTTP_PART_ENUM(name, part) YK_HTTP_##name,

@@ -3,6 +3,7 @@
 #include "desk.h"
 #include "measure.h"
 #include "throttle.h"
+#include "lane.h"
 
 /*
  * The frame. Configuration of a directory and of a server is one pointer a
@@ -91,7 +92,8 @@ void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 
 static const command_rec directives[] = {
     YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
-        YK_HTTP_MEASURE_DIRECTIVES{NULL}};
+        YK_HTTP_MEASURE_DIRECTIVES
+    YK_HTTP_LANE_DIRECTIVES{NULL}};
 
 static void hooks(apr_pool_t *p)
 {

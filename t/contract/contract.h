@@ -10,7 +10,8 @@
 /** X(file): each gives a `TCase *FILE_case(void)`. */
 #define CONTRACTS(X)                                                           \
     X(book)                                                                    \
-    X(setup)
+    X(setup)                                                                   \
+    X(lane)
 
 #define CONTRACT_CASE(name) TCase *name##_case(void);
 CONTRACTS(CONTRACT_CASE)

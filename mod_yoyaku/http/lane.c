@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lane.h"
+#include <apr_strings.h>
+#include <ap_mpm.h>
+#include <mpm_common.h>
+#include <scoreboard.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "desk.h"
+
+#define CONNECTIONS_DEFAULT 16
+#define UNSAID -1
+
+typedef struct lane_dir_t {
+    int on;
+} lane_dir_t;
+
+typedef struct lane_server_t {
+    int connections;
+} lane_server_t;
+
+/* Made in the parent from pconf, inherited; the row is a child's own. */
+static yk_lane_host_t host;
+static int is_joined;
+
+/* ---- configuration ---- */
+
+static void *dir_create(apr_pool_t *p)
+{
+    lane_dir_t *conf = apr_pcalloc(p, sizeof(*conf));
+
+    conf->on = UNSAID;
+    return conf;
+}
+
+static void *dir_merge(apr_pool_t *p, void *base, void *add)
+{
+    lane_dir_t *conf = apr_pmemdup(p, base, sizeof(*conf));
+
+    if (((lane_dir_t *)add)->on != UNSAID) {
+        conf->on = ((lane_dir_t *)add)->on;
+    }
+    return conf;
+}
+
+static void *server_create(apr_pool_t *p, server_rec *s)
+{
+    lane_server_t *conf = apr_pcalloc(p, sizeof(*conf));
+
+    conf->connections = UNSAID;
+    return conf;
+}
+
+const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, int on)
+{
+    lane_dir_t *conf = yk_http_dir_of(dummy, YK_HTTP_LANE);
+
+    conf->on = on != 0;
+    return NULL;
+}
+
+const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
+                                         const char *arg)
+{
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    lane_server_t *conf = yk_http_server(cmd->server, YK_HTTP_LANE);
+    char *end;
+    long n = strtol(arg, &end, 10);
+
+    if (error != NULL) {
+        return error;
+    }
+    if (*arg == '\0' || *end != '\0' || n < 0 || n > YK_LANE_LINES) {
+        return apr_psprintf(cmd->pool,
+                            "YoyakuConnections '%s': a number from 1 to %d, "
+                            "or 0 for every worker; for example "
+                            "YoyakuConnections 16",
+                            arg, YK_LANE_LINES);
+    }
+    conf->connections = (int)n;
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                       server_rec *s)
+{
+    const lane_server_t *conf = yk_http_server(s, YK_HTTP_LANE);
+    const char *folder = yk_http_desk_config_state_dir(s, ptemp);
+    yk_state_t *rows, *lanes;
+    apr_status_t rv;
+
+    host.lanes = NULL;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+        return OK;
+    }
+    host.connections = conf->connections == UNSAID
+                           ? CONNECTIONS_DEFAULT
+                           : (uint32_t)conf->connections;
+    rv = yk_state_create(&rows, &yk_workers_kind, folder, pconf);
+    if (rv == APR_SUCCESS) {
+        rv = yk_state_create(&lanes, &yk_lanes_kind, folder, pconf);
+    }
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s,
+                     "YK0450: lanes: no shared state in %s; bookings are "
+                     "committed one by one",
+                     folder);
+        return OK;
+    }
+    host.workers = yk_state_memory(rows);
+    host.lanes = yk_state_memory(lanes);
+    return OK;
+}
+
+static void child_init(apr_pool_t *pchild, server_rec *s)
+{
+    is_joined = 0;
+    if (host.lanes == NULL) {
+        return;
+    }
+    host.identity = yk_worker_identity((uint32_t)getpid());
+    host.worker = yk_workers_join(host.workers, host.lanes->head.generation,
+                                  YK_LANES_LAYOUT);
+    is_joined = host.worker != YK_WORKER_NONE && host.identity != 0;
+    if (!is_joined) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "YK0451: lanes: no row is left for this worker; its "
+                     "bookings are committed one by one");
+    }
+}
+
+/* The parent's: no lock, and nothing a child wrote is trusted. */
+static void child_status(server_rec *s, pid_t pid, ap_generation_t generation,
+                         int slot, mpm_child_status state)
+{
+    if (host.lanes != NULL && state != MPM_CHILD_STARTED) {
+        yk_workers_bury(host.workers, (uint32_t)pid);
+    }
+}
+
+static void hooks(apr_pool_t *p)
+{
+    /* After the desk's, which makes the folder. */
+    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+const yk_http_part_t yk_http_lane = {
+    .dir_create = dir_create,
+    .dir_merge = dir_merge,
+    .server_create = server_create,
+    .hooks = hooks,
+};
+
+/* ---- requests ---- */
+
+/* FNV-1a: two databases must differ, nobody chooses their names in malice. */
+static uint64_t realm_of(const char *name)
+{
+    uint64_t hash = 14695981039346656037U;
+
+    for (; *name != '\0'; name++) {
+        hash = (hash ^ (unsigned char)*name) * 1099511628211U;
+    }
+    return hash;
+}
+
+void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
+{
+    const lane_dir_t *conf = yk_http_dir(r->per_dir_config, YK_HTTP_LANE);
+    yk_lane_host_t *own;
+
+    if (!is_joined || conf->on == 0) {
+        return;
+    }
+    own = apr_pmemdup(r->pool, &host, sizeof(host));
+    own->realm = realm_of(realm);
+    yk_desk_lane(desk, own);
+}
+
+int yk_http_lane_keeps_line(void)
+{
+    return !is_joined || yk_lane_keeps_line(&host);
+}
