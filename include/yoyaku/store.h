@@ -68,10 +68,6 @@ void yk_store_rest(yk_store_t *store);
  */
 apr_status_t yk_store_session_set(void *line, apr_pool_t *ptemp);
 
-/** Shut a line's socket, so that whoever pools it throws it away at the next
- *  look. For lines that nobody may keep. */
-void yk_store_line_shut(void *line);
-
 /** Is the database fit: schema version, every table InnoDB, row locks lock
  *  (a second line sees 1205 or nothing with SKIP LOCKED), writable, zone and
  *  isolation right.

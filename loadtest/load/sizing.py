@@ -112,9 +112,9 @@ def _database(page, run):
     status = seen["status"]
     commits = max(1, status["Com_commit"])
     page.part(
-        "DBDMin 0, DBDKeep 1, DBDMax 2 (prefork)",
+        "DBDMin 0, DBDKeep 0, DBDMax 2 (prefork), YoyakuConnections 16",
         f"At most {seen['threads_connected_max']} connections were open for "
-        f"{run['conditions']['workers']} workers: prefork keeps one a worker. "
+        f"{run['conditions']['workers']} workers: YoyakuConnections keep theirs. "
         "max_connections must be above workers x DBDMax, or a further one "
         "waits for ever.")
     page.part(

@@ -175,8 +175,9 @@ ErrorLog "{self.error_log}"
         if not self.shipped:
             # Threads share their child's lines to the database.
             most = 2 if self.mpm == "prefork" else self.workers + 2
-            lines += ["DBDMin 0", f"DBDKeep {max(1, most - 1)}",
-                      f"DBDMax {most}", "DBDExptime 300"]
+            keep = 0 if self.mpm == "prefork" else most - 1
+            lines += ["DBDMin 0", f"DBDKeep {keep}", f"DBDMax {most}",
+                      f"DBDExptime {300 if keep else 0}"]
         lines += ["<IfDirective YoyakuStateDir>",
                   f'    YoyakuStateDir "{self.state}"', "</IfDirective>"]
         return "\n".join(lines) + "\n"

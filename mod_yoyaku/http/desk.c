@@ -145,7 +145,10 @@ static apr_status_t catalogue_make(yk_http_database_t *database,
     if (rv != APR_SUCCESS && !APR_STATUS_IS_EEXIST(rv)) {
         return rv;
     }
-    return yk_catalogue_create(&database->catalogue, folder, pchild);
+    rv = yk_http_desk_dbd_keep(database, pchild);
+    return rv != APR_SUCCESS
+               ? rv
+               : yk_catalogue_create(&database->catalogue, folder, pchild);
 }
 
 static void child_init(apr_pool_t *pchild, server_rec *s)

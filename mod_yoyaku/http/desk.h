@@ -140,9 +140,10 @@ const char *yk_http_desk_scan_base(request_rec *r);
 
 /** A database with a desk. */
 typedef struct yk_http_database_t {
-    server_rec *s;             /**< the server whose DBD directives name it */
-    const char *name;          /**< a hash of DBDParams: fit for a folder */
-    yk_catalogue_t *catalogue; /**< one process's; set by desk.c */
+    server_rec *s;               /**< the server whose DBD directives name it */
+    const char *name;            /**< a hash of DBDParams: fit for a folder */
+    yk_catalogue_t *catalogue;   /**< one process's; set by desk.c */
+    struct yk_http_kept_t *kept; /**< one process's; set by desk_dbd.c */
 } yk_http_database_t;
 
 /** Each database once. Of yk_http_database_t. */
@@ -156,6 +157,9 @@ yk_http_database_t *yk_http_desk_scan_database(server_rec *s);
 typedef struct yk_http_dbd_t yk_http_dbd_t;
 
 void yk_http_desk_dbd_hooks(apr_pool_t *p);
+/** A place for the line that this process keeps. In child_init. */
+apr_status_t yk_http_desk_dbd_keep(yk_http_database_t *database,
+                                   apr_pool_t *pchild);
 /** Fetch mod_dbd's functions; each generation anew. */
 void yk_http_desk_dbd_bind(void);
 /** The process ends: from now on nothing is sent and nothing given back. */

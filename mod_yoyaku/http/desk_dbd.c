@@ -14,6 +14,10 @@
  * ap_dbd_acquire: a line goes back the moment the book has answered, not when
  * the last byte has reached a slow client.
  *
+ * A process that may keep a line (YoyakuConnections) keeps it open and in hand
+ * between requests, so that it costs no ping; all other lines are closed when
+ * they go back, for which the shipped configuration has DBDKeep 0.
+ *
  * mod_dbd pings a line before it hands it out and throws away one that does
  * not answer, but gives nothing in its stead: hence the second try. When both
  * fail the database is away; this process then asks again after a second, for
@@ -23,8 +27,19 @@
 #define AWAY_US APR_USEC_PER_SEC
 #define SESSION_KEY "yoyaku-session"
 
+/* A line kept: in hand of at most one thread. */
+typedef struct yk_http_kept_t {
+    _Atomic(ap_dbd_t *) line;
+    _Atomic apr_int64_t since; /**< it was put down */
+} yk_http_kept_t;
+
+/* A line idle for longer may have been closed by the server: wait_timeout is
+ * 60 s (yk_store_session_set). */
+#define KEPT_US (30 * APR_USEC_PER_SEC)
+
 struct yk_http_dbd_t {
     server_rec *s;
+    yk_http_kept_t *kept;
     apr_pool_t *p;
     ap_dbd_t *lines[2]; /**< a request has one, the probe two */
     apr_time_t since;   /**< of the first line in hand */
@@ -130,6 +145,40 @@ static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
     return NULL;
 }
 
+apr_status_t yk_http_desk_dbd_keep(yk_http_database_t *database,
+                                   apr_pool_t *pchild)
+{
+    database->kept = apr_pcalloc(pchild, sizeof(*database->kept));
+    return APR_SUCCESS;
+}
+
+/* Take up the line this process keeps, unless it lay there for too long. */
+static ap_dbd_t *kept_take(yk_http_dbd_t *dbd)
+{
+    ap_dbd_t *rec = NULL;
+
+    if (dbd->kept != NULL && !is_probing) {
+        rec = atomic_exchange(&dbd->kept->line, NULL);
+    }
+    if (rec != NULL && apr_time_now() - dbd->kept->since > KEPT_US) {
+        dbd_close(dbd->s, rec);
+        rec = NULL;
+    }
+    return rec;
+}
+
+/* Put a line down to be kept. @return 0: it may not be */
+static int kept_put(yk_http_dbd_t *dbd, ap_dbd_t *rec)
+{
+    ap_dbd_t *none = NULL;
+
+    if (dbd->kept == NULL || is_probing || !yk_http_lane_keeps_line()) {
+        return 0;
+    }
+    dbd->kept->since = apr_time_now();
+    return atomic_compare_exchange_strong(&dbd->kept->line, &none, rec);
+}
+
 static apr_status_t acquire(void *baton, void **line)
 {
     yk_http_dbd_t *dbd = baton;
@@ -146,7 +195,10 @@ static apr_status_t acquire(void *baton, void **line)
     if (dbd->since == 0) {
         dbd->since = now;
     }
-    rec = line_open(dbd);
+    rec = kept_take(dbd);
+    if (rec == NULL) {
+        rec = line_open(dbd);
+    }
     if (rec == NULL) {
         away_until = apr_time_now() + AWAY_US;
         if (dbd->lines[0] == NULL && dbd->lines[1] == NULL) {
@@ -175,10 +227,9 @@ static void release(void *baton, void *line, int broken)
         if (rec != NULL &&
             apr_dbd_native_handle(rec->driver, rec->handle) == line) {
             dbd->lines[i] = NULL;
-            if (!broken && !yk_http_lane_keeps_line()) {
-                yk_store_line_shut(line);
+            if (broken || !kept_put(dbd, rec)) {
+                dbd_close(dbd->s, rec);
             }
-            dbd_close(dbd->s, rec);
         }
     }
     if (dbd->lines[0] == NULL && dbd->lines[1] == NULL && dbd->since != 0) {
@@ -190,10 +241,12 @@ static void release(void *baton, void *line, int broken)
 apr_status_t yk_http_desk_dbd_attach(yk_store_t **store, yk_http_dbd_t **dbd,
                                      server_rec *s, apr_pool_t *p)
 {
+    const yk_http_database_t *database = yk_http_desk_scan_database(s);
     yk_http_dbd_t *made = apr_pcalloc(p, sizeof(*made));
     yk_store_host_t host = {made, acquire, release};
 
     made->s = s;
+    made->kept = database != NULL ? database->kept : NULL;
     made->p = p;
     *dbd = made;
     return yk_store_attach(store, &host, p);

@@ -19,7 +19,8 @@ const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
                                          const char *arg);
 
 #define YK_HTTP_LANE_DIRECTIVES                                                \
-    AP_INIT_FLAG("YoyakuLane", yk_http_lane_set, NULL, RSRC_CONF | ACCESS_CONF, \
+    AP_INIT_FLAG("YoyakuLane", yk_http_lane_set, NULL,                         \
+                 RSRC_CONF | ACCESS_CONF,                                      \
                  "on: bookings of one slot are committed together"),           \
         AP_INIT_TAKE1("YoyakuConnections", yk_http_lane_set_connections, NULL, \
                       RSRC_CONF,                                               \

@@ -129,10 +129,8 @@ apr_status_t yk_line_take(yk_store_t *store)
 
 /* The host may not know how to throw a line away: mod_dbd does so only with one
  * that its ping finds dead. So it is dead when it goes back. */
-void yk_store_line_shut(void *native)
+static void socket_shut(MYSQL *line)
 {
-    MYSQL *line = native;
-
 #ifdef MARIADB_BASE_VERSION
     shutdown(mysql_get_socket(line), SHUT_RDWR);
 #else
@@ -147,7 +145,7 @@ void yk_line_drop(yk_store_t *store)
     if (line != NULL) {
         store->line = NULL;
         store->open = 0;
-        yk_store_line_shut(line);
+        socket_shut(line);
         store->host.release(store->host.baton, line, 1);
     }
 }
