@@ -86,7 +86,7 @@ typedef struct yk_lane_record_t {
     uint32_t urgent;           /**< 1: a confirm */
     uint32_t has_line;         /**< 1: its process keeps a connection */
     uint64_t arrival;          /**< orders the queue when it is linked anew */
-    uint64_t realm;             /**< whose database; only one's own is taken */
+    uint64_t realm;            /**< whose database; only one's own is taken */
     _Atomic uint64_t leader;   /**< who has it in its batch */
     _Atomic uint64_t order_id; /**< about to be begun for it */
     unsigned char ask[YK_LANE_ASK_BYTES];
@@ -96,13 +96,12 @@ typedef struct yk_lane_record_t {
 
 _Static_assert(sizeof(yk_lane_record_t) % 64 == 0, "whole cache lines");
 
-
 /** Counters: atomic, only ever added to. */
 typedef struct yk_lane_counts_t {
     _Atomic uint64_t wishes, batches, leaders, handed_on, alone, rescued,
-        given_up, unresolved, direct, lane_us, store_us, lines_kept;
+        given_up, unresolved, direct, lane_us, store_us;
     _Atomic uint64_t sizes[YK_LANE_BUCKETS]; /**< batches of 2^i .. 2^(i+1)-1 */
-    uint64_t spare[4];
+    uint64_t spare[5];
 } yk_lane_counts_t;
 
 typedef struct yk_lane_queue_t {
@@ -117,7 +116,6 @@ typedef struct yk_lane_queue_t {
 } yk_lane_queue_t;
 
 _Static_assert(sizeof(yk_lane_queue_t) % 64 == 0, "whole cache lines");
-
 
 typedef struct yk_lanes_t {
     yk_state_head_t head;
@@ -137,8 +135,9 @@ typedef struct yk_lane_host_t {
     yk_workers_t *workers;
     uint32_t worker; /**< this process's row */
     uint64_t identity;
-    uint64_t realm;             /**< names the database: a hash, say */
-    uint32_t connections; /**< YoyakuConnections; 0: keep them all */
+    uint64_t realm;       /**< names the database: a hash, say */
+    uint32_t connections; /**< YoyakuConnections */
+    int has_line;         /**< this process has one open */
 } yk_lane_host_t;
 
 /**
@@ -147,10 +146,15 @@ typedef struct yk_lane_host_t {
  */
 void yk_desk_lane(yk_desk_t *desk, const yk_lane_host_t *host);
 
+#define YK_LANE_NO_PERMIT (-1)
+
 /**
- * May this process keep its connection? At most host->connections may; whoever
- * may not gives its line back as broken when its term is over.
+ * A permit to keep one connection open between requests; a host gives out at
+ * most host->connections of them, and those of the dead again. Whoever gets
+ * none closes its line when its term is over.
+ * @return the permit, or YK_LANE_NO_PERMIT
  */
-int yk_lane_keeps_line(const yk_lane_host_t *host);
+int yk_lane_permit_take(const yk_lane_host_t *host);
+void yk_lane_permit_give(const yk_lane_host_t *host, int permit);
 
 #endif

@@ -112,11 +112,11 @@ def _database(page, run):
     status = seen["status"]
     commits = max(1, status["Com_commit"])
     page.part(
-        "DBDMin 0, DBDKeep 0, DBDMax 2 (prefork), YoyakuConnections 16",
+        "DBDPersist Off, YoyakuConnections 16",
         f"At most {seen['threads_connected_max']} connections were open for "
         f"{run['conditions']['workers']} workers: YoyakuConnections keep theirs. "
-        "max_connections must be above workers x DBDMax, or a further one "
-        "waits for ever.")
+        "max_connections must be above the workers of all hosts: each may "
+        "open one for the time of a request.")
     page.part(
         "innodb_flush_log_at_trx_commit 1",
         f"{status['Com_commit']} commits, {status['Innodb_os_log_fsyncs']} "

@@ -173,11 +173,7 @@ ErrorLog "{self.error_log}"
                       f'DBDParams "{self.params},reconnect=0,'
                       'connecttimeout=5,readtimeout=10,writetimeout=10"']
         if not self.shipped:
-            # Threads share their child's lines to the database.
-            most = 2 if self.mpm == "prefork" else self.workers + 2
-            keep = 0 if self.mpm == "prefork" else most - 1
-            lines += ["DBDMin 0", f"DBDKeep {keep}", f"DBDMax {most}",
-                      f"DBDExptime {300 if keep else 0}"]
+            lines += ["DBDPersist Off"]
         lines += ["<IfDirective YoyakuStateDir>",
                   f'    YoyakuStateDir "{self.state}"', "</IfDirective>"]
         return "\n".join(lines) + "\n"

@@ -16,42 +16,35 @@ void yk_desk_lane(yk_desk_t *desk, const yk_lane_host_t *host)
     desk->lane = host;
 }
 
-static int line_is_kept(const yk_lane_host_t *host, uint32_t i)
+/* Was this permit's owner seen to be dead? One read a permit. */
+static int permit_is_left(const yk_lane_host_t *host, uint32_t i)
 {
     uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
 
-    return owner != 0 &&
-           yk_workers_has(host->workers,
-                          atomic_load(&host->lanes->line_worker[i]), owner);
+    return owner == 0 ||
+           (!yk_workers_has(host->workers,
+                            atomic_load(&host->lanes->line_worker[i]), owner) &&
+            !yk_worker_is_alive(owner));
 }
 
-static int has_kept_line(const yk_lane_host_t *host)
+int yk_lane_permit_take(const yk_lane_host_t *host)
 {
-    for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
-        if (atomic_load(&host->lanes->line_owner[i]) == host->identity) {
-            return 1;
-        }
-    }
-    return host->connections == 0;
-}
-
-int yk_lane_keeps_line(const yk_lane_host_t *host)
-{
-    if (has_kept_line(host)) {
-        return 1;
-    }
     for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
         uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
 
-        if (!line_is_kept(host, i) &&
+        if (permit_is_left(host, i) &&
             atomic_compare_exchange_strong(&host->lanes->line_owner[i], &owner,
                                            host->identity)) {
             atomic_store(&host->lanes->line_worker[i], host->worker);
-            atomic_fetch_add(&host->lanes->counts.lines_kept, 1);
-            return 1;
+            return (int)i;
         }
     }
-    return 0;
+    return YK_LANE_NO_PERMIT;
+}
+
+void yk_lane_permit_give(const yk_lane_host_t *host, int permit)
+{
+    atomic_store(&host->lanes->line_owner[permit], 0);
 }
 
 /* ---- the leader ---- */
@@ -388,7 +381,7 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
     record->ask_bytes =
         (uint32_t)yk_lane_wish_write(record->ask, YK_LANE_ASK_BYTES, &wish);
     record->urgent = deed->ask->kind == YK_ASK_CONFIRM;
-    record->has_line = has_kept_line(host);
+    record->has_line = host->has_line != 0;
     record->realm = host->realm;
     if (record->ask_bytes == 0) {
         return APR_ENOSPC;

@@ -157,9 +157,11 @@ yk_http_database_t *yk_http_desk_scan_database(server_rec *s);
 typedef struct yk_http_dbd_t yk_http_dbd_t;
 
 void yk_http_desk_dbd_hooks(apr_pool_t *p);
-/** A place for the line that this process keeps. In child_init. */
+/** A place for the lines that this process keeps. In child_init. */
 apr_status_t yk_http_desk_dbd_keep(yk_http_database_t *database,
                                    apr_pool_t *pchild);
+/** Does this process have a line open for this server's database? */
+int yk_http_desk_dbd_has_line(server_rec *s);
 /** Fetch mod_dbd's functions; each generation anew. */
 void yk_http_desk_dbd_bind(void);
 /** The process ends: from now on nothing is sent and nothing given back. */

@@ -3,6 +3,7 @@
 #include <apr_optional.h>
 #include <apr_optional_hooks.h>
 #include <apr_strings.h>
+#include <apr_thread_mutex.h>
 #include <mod_dbd.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -14,35 +15,47 @@
  * ap_dbd_acquire: a line goes back the moment the book has answered, not when
  * the last byte has reached a slow client.
  *
- * A process that may keep a line (YoyakuConnections) keeps it open and in hand
- * between requests, so that it costs no ping; all other lines are closed when
- * they go back, for which the shipped configuration has DBDKeep 0.
+ * A line that goes back is kept open where YoyakuConnections permits it, and
+ * costs the next request neither a connect nor a ping; every other line is
+ * closed. For this the shipped configuration has DBDPersist Off: mod_dbd's own
+ * pool would keep lines that nobody may keep. With DBDPersist On it works as
+ * well, with as many lines as that pool has.
  *
- * mod_dbd pings a line before it hands it out and throws away one that does
- * not answer, but gives nothing in its stead: hence the second try. When both
- * fail the database is away; this process then asks again after a second, for
- * each try costs a time-out and a line in the log of mod_dbd's own.
+ * When no line can be had the database is away; this process then asks again
+ * after a second, for each try costs a time-out and a line in the log of
+ * mod_dbd's own.
  */
 
 #define AWAY_US APR_USEC_PER_SEC
 #define SESSION_KEY "yoyaku-session"
 
-/* A line kept: in hand of at most one thread. */
-typedef struct yk_http_kept_t {
-    _Atomic(ap_dbd_t *) line;
-    _Atomic apr_int64_t since; /**< it was put down */
-} yk_http_kept_t;
-
+/* How many lines one process keeps at most, for all its threads. */
+#define KEPT_MAX 16
 /* A line idle for longer may have been closed by the server: wait_timeout is
  * 60 s (yk_store_session_set). */
 #define KEPT_US (30 * APR_USEC_PER_SEC)
 
+typedef struct line_t {
+    ap_dbd_t *rec;    /* NULL: none */
+    int permit;       /* to keep it, or YK_LANE_NO_PERMIT */
+    apr_time_t since; /* it was put down */
+} line_t;
+
+/* Of one process and database; under the mutex, but for the pool. */
+struct yk_http_kept_t {
+    apr_pool_t *p; /* lines outlive the request that opened them */
+    apr_thread_mutex_t *mutex;
+    line_t lines[KEPT_MAX]; /* the one put down last is taken up first */
+    unsigned n;
+    _Atomic int open; /* kept or in hand */
+};
+
 struct yk_http_dbd_t {
     server_rec *s;
-    yk_http_kept_t *kept;
+    struct yk_http_kept_t *kept;
     apr_pool_t *p;
-    ap_dbd_t *lines[2]; /**< a request has one, the probe two */
-    apr_time_t since;   /**< of the first line in hand */
+    line_t lines[2];  /**< a request has one, the probe two */
+    apr_time_t since; /**< of the first line in hand */
     apr_time_t used;
 };
 
@@ -129,15 +142,18 @@ void yk_http_desk_dbd_hooks(apr_pool_t *p)
                       APR_HOOK_MIDDLE);
 }
 
+/* mod_dbd pings a pooled line before it hands it out and throws away one that
+ * does not answer, but gives nothing in its stead: hence the second try. */
 static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
-        ap_dbd_t *rec = dbd_open(dbd->p, dbd->s);
+        ap_dbd_t *rec = dbd_open(dbd->kept->p, dbd->s);
 
         if (rec == NULL) {
             continue;
         }
         if (is_mysql(rec) && session_set(rec, dbd->p) == APR_SUCCESS) {
+            dbd->kept->open++;
             return rec;
         }
         dbd_close(dbd->s, rec);
@@ -145,76 +161,146 @@ static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
     return NULL;
 }
 
+static void line_close(yk_http_dbd_t *dbd, const line_t *line)
+{
+    if (line->permit != YK_LANE_NO_PERMIT) {
+        yk_http_lane_permit_give(line->permit);
+    }
+    dbd->kept->open--;
+    dbd_close(dbd->s, line->rec);
+}
+
+/* The pool of the lines has no parent: a child that is told to end cleans its
+ * pools up inside the signal handler, and to close a line there would be to
+ * send and to free in the middle of either. The process's end closes them. */
+static apr_status_t pool_make(apr_pool_t **p)
+{
+    apr_allocator_t *allocator;
+    apr_thread_mutex_t *mutex;
+    apr_status_t rv = apr_allocator_create(&allocator);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_pool_create_unmanaged_ex(p, NULL, allocator);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    apr_allocator_owner_set(allocator, *p);
+    rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT, *p);
+    if (rv == APR_SUCCESS) {
+        apr_allocator_mutex_set(allocator, mutex);
+    }
+    return rv;
+}
+
 apr_status_t yk_http_desk_dbd_keep(yk_http_database_t *database,
                                    apr_pool_t *pchild)
 {
-    database->kept = apr_pcalloc(pchild, sizeof(*database->kept));
-    return APR_SUCCESS;
+    struct yk_http_kept_t *kept = apr_pcalloc(pchild, sizeof(*kept));
+    apr_status_t rv = pool_make(&kept->p);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_thread_mutex_create(&kept->mutex, APR_THREAD_MUTEX_DEFAULT,
+                                     kept->p);
+    }
+    database->kept = rv == APR_SUCCESS ? kept : NULL;
+    return rv;
 }
 
-/* Take up the line this process keeps, unless it lay there for too long. */
-static ap_dbd_t *kept_take(yk_http_dbd_t *dbd)
+int yk_http_desk_dbd_has_line(server_rec *s)
 {
-    ap_dbd_t *rec = NULL;
+    const yk_http_database_t *database = yk_http_desk_scan_database(s);
 
-    if (dbd->kept != NULL && !is_probing) {
-        rec = atomic_exchange(&dbd->kept->line, NULL);
+    return database != NULL && database->kept != NULL &&
+           database->kept->open > 0;
+}
+
+/* Take up a line that is kept, or none. */
+static line_t kept_take(yk_http_dbd_t *dbd)
+{
+    struct yk_http_kept_t *kept = dbd->kept;
+    line_t line = {NULL, YK_LANE_NO_PERMIT, 0};
+
+    if (is_probing) {
+        return line;
     }
-    if (rec != NULL && apr_time_now() - dbd->kept->since > KEPT_US) {
-        dbd_close(dbd->s, rec);
-        rec = NULL;
+    apr_thread_mutex_lock(kept->mutex);
+    if (kept->n > 0) {
+        line = kept->lines[--kept->n];
     }
-    return rec;
+    apr_thread_mutex_unlock(kept->mutex);
+    if (line.rec != NULL && apr_time_now() - line.since > KEPT_US) {
+        line_close(dbd, &line);
+        line.rec = NULL;
+        line.permit = YK_LANE_NO_PERMIT;
+    }
+    return line;
 }
 
 /* Put a line down to be kept. @return 0: it may not be */
-static int kept_put(yk_http_dbd_t *dbd, ap_dbd_t *rec)
+static int kept_put(yk_http_dbd_t *dbd, line_t *line)
 {
-    ap_dbd_t *none = NULL;
+    struct yk_http_kept_t *kept = dbd->kept;
+    int put = 0;
 
-    if (dbd->kept == NULL || is_probing || !yk_http_lane_keeps_line()) {
+    if (line->permit == YK_LANE_NO_PERMIT) {
+        line->permit = yk_http_lane_permit_take();
+    }
+    if (line->permit == YK_LANE_NO_PERMIT) {
         return 0;
     }
-    dbd->kept->since = apr_time_now();
-    return atomic_compare_exchange_strong(&dbd->kept->line, &none, rec);
+    line->since = apr_time_now();
+    apr_thread_mutex_lock(kept->mutex);
+    if (kept->n < KEPT_MAX) {
+        kept->lines[kept->n++] = *line;
+        put = 1;
+    }
+    apr_thread_mutex_unlock(kept->mutex);
+    return put;
 }
 
-static apr_status_t acquire(void *baton, void **line)
+/* Time in the book's hands ends when no line is in ours. */
+static void count_time(yk_http_dbd_t *dbd)
+{
+    if (dbd->lines[0].rec == NULL && dbd->lines[1].rec == NULL &&
+        dbd->since != 0) {
+        dbd->used += apr_time_now() - dbd->since;
+        dbd->since = 0;
+    }
+}
+
+static apr_status_t acquire(void *baton, void **native)
 {
     yk_http_dbd_t *dbd = baton;
     apr_time_t now = apr_time_now();
-    int at = dbd->lines[0] != NULL;
-    ap_dbd_t *rec = NULL;
+    line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
-    if (yk_http_desk_dbd_lacks() != NULL || now < away_until) {
+    if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
+        now < away_until) {
         return APR_ECONNRESET;
     }
-    if (dbd->lines[at] != NULL) {
+    if (line->rec != NULL) {
         return APR_EGENERAL;
     }
     if (dbd->since == 0) {
         dbd->since = now;
     }
-    rec = kept_take(dbd);
-    if (rec == NULL) {
-        rec = line_open(dbd);
+    *line = kept_take(dbd);
+    if (line->rec == NULL) {
+        line->rec = line_open(dbd);
     }
-    if (rec == NULL) {
+    if (line->rec == NULL) {
         away_until = apr_time_now() + AWAY_US;
-        if (dbd->lines[0] == NULL && dbd->lines[1] == NULL) {
-            dbd->used += apr_time_now() - dbd->since;
-            dbd->since = 0;
-        }
+        count_time(dbd);
         return APR_ECONNRESET;
     }
-    dbd->lines[at] = rec;
-    *line = apr_dbd_native_handle(rec->driver, rec->handle);
+    *native = apr_dbd_native_handle(line->rec->driver, line->rec->handle);
     return APR_SUCCESS;
 }
 
-/* A broken line's socket was shut by the store, so that mod_dbd's ping of it
- * fails and throws it away. */
-static void release(void *baton, void *line, int broken)
+/* A broken line's socket was shut by the store, so that a pool of mod_dbd's
+ * finds it dead and throws it away. */
+static void release(void *baton, void *native, int broken)
 {
     yk_http_dbd_t *dbd = baton;
 
@@ -222,20 +308,20 @@ static void release(void *baton, void *line, int broken)
         return;
     }
     for (int i = 0; i < 2; i++) {
-        ap_dbd_t *rec = dbd->lines[i];
+        line_t *line = &dbd->lines[i];
 
-        if (rec != NULL &&
-            apr_dbd_native_handle(rec->driver, rec->handle) == line) {
-            dbd->lines[i] = NULL;
-            if (broken || !kept_put(dbd, rec)) {
-                dbd_close(dbd->s, rec);
-            }
+        if (line->rec == NULL ||
+            apr_dbd_native_handle(line->rec->driver, line->rec->handle) !=
+                native) {
+            continue;
         }
+        if (broken || is_probing || !kept_put(dbd, line)) {
+            line_close(dbd, line);
+        }
+        line->rec = NULL;
+        line->permit = YK_LANE_NO_PERMIT;
     }
-    if (dbd->lines[0] == NULL && dbd->lines[1] == NULL && dbd->since != 0) {
-        dbd->used += apr_time_now() - dbd->since;
-        dbd->since = 0;
-    }
+    count_time(dbd);
 }
 
 apr_status_t yk_http_desk_dbd_attach(yk_store_t **store, yk_http_dbd_t **dbd,
@@ -248,6 +334,7 @@ apr_status_t yk_http_desk_dbd_attach(yk_store_t **store, yk_http_dbd_t **dbd,
     made->s = s;
     made->kept = database != NULL ? database->kept : NULL;
     made->p = p;
+    made->lines[0].permit = made->lines[1].permit = YK_LANE_NO_PERMIT;
     *dbd = made;
     return yk_store_attach(store, &host, p);
 }

@@ -72,9 +72,8 @@ const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
     }
     if (*arg == '\0' || *end != '\0' || n < 0 || n > YK_LANE_LINES) {
         return apr_psprintf(cmd->pool,
-                            "YoyakuConnections '%s': a number from 1 to %d, "
-                            "or 0 for every worker; for example "
-                            "YoyakuConnections 16",
+                            "YoyakuConnections '%s': a number from 0 to %d; "
+                            "for example YoyakuConnections 16",
                             arg, YK_LANE_LINES);
     }
     conf->connections = (int)n;
@@ -178,10 +177,31 @@ void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
     }
     own = apr_pmemdup(r->pool, &host, sizeof(host));
     own->realm = realm_of(realm);
+    own->has_line = yk_http_desk_dbd_has_line(r->server);
     yk_desk_lane(desk, own);
 }
 
-int yk_http_lane_keeps_line(void)
+/* Without shared state every process may keep one. */
+static _Atomic int kept_alone;
+
+int yk_http_lane_permit_take(void)
 {
-    return !is_joined || yk_lane_keeps_line(&host);
+    int none = 0;
+
+    if (is_joined) {
+        return yk_lane_permit_take(&host);
+    }
+    return atomic_compare_exchange_strong(&kept_alone, &none, 1)
+               ? 0
+               : YK_LANE_NO_PERMIT;
+}
+
+void yk_http_lane_permit_give(int permit)
+{
+    if (is_joined) {
+        yk_lane_permit_give(&host, permit);
+    }
+    else {
+        kept_alone = 0;
+    }
 }

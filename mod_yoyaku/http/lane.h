@@ -33,7 +33,9 @@ const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
  */
 void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm);
 
-/** May this process keep a line that is given back? */
-int yk_http_lane_keeps_line(void);
+/** A permit to keep a line between requests, and to give it back.
+ *  @return YK_LANE_NO_PERMIT: it must be closed */
+int yk_http_lane_permit_take(void);
+void yk_http_lane_permit_give(int permit);
 
 #endif
