@@ -179,7 +179,6 @@ static void compare_with_book(int killed)
     ck_assert_uint_le(once, PLACES);
     ck_assert_uint_ge(once + (uint32_t) killed, PLACES);
     ck_assert_uint_eq(told->faults, 0);
-    mysql_close(line);
 }
 
 START_TEST(holds_through_a_lane_sell_every_place_once)
