@@ -2,6 +2,7 @@
 """One process of ours: started, watched, stopped; never found by its name."""
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -28,18 +29,30 @@ def until(condition, deadline=10.0, what="a condition"):
         pause = min(pause * 1.5, 0.1)
 
 
+# Ports of our own choice lie below those that the kernel gives to outgoing
+# connections: in a crowd one of those would sooner or later be ours.
+FIRST, LAST = 15000, 32000
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
 def free_port(wanted=0):
     """A TCP port of the loopback that nobody has: `wanted`, or the next free
-    one after it; 0: whichever the kernel gives."""
-    for port in [0] if wanted == 0 else range(wanted, wanted + 200):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return probe.getsockname()[1]
-    raise ServerError(f"no free port from {wanted} on")
+    one after it; 0: one of ours."""
+    ports = (range(wanted, wanted + 200) if wanted else
+             (random.randrange(FIRST, LAST) for _ in range(1000)))
+    for port in ports:
+        if is_free(port):
+            return port
+    raise ServerError(f"no free port from {wanted or FIRST} on")
 
 
 def accepts(address):
