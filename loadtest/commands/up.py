@@ -33,7 +33,7 @@ def parser():
 def lines_to_paste(made):
     """Hold, look, confirm; then hold again and let go."""
     url, places = made.hosts[0].url, made.some_places(4)
-    jar = f"-b {house.RIG}/jar -c {house.RIG}/jar"
+    jar = f"-w '\\n' -b {house.RIG}/jar -c {house.RIG}/jar"
     places += places[:1] * (4 - len(places))
 
     def hold(one, other):

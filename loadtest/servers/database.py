@@ -62,14 +62,17 @@ class Database:
     # ---- life ----
 
     def start(self):
-        os.makedirs(self.folder, exist_ok=True)
+        # A starting mariadbd deletes every temporary table it finds in its
+        # tmpdir, also those of another one that runs.
+        os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
         fresh = not os.path.isdir(self.data)
         if fresh:
             self._install()
         argv = [program("mariadbd", "mysqld"), "--no-defaults",
                 f"--datadir={self.data}", f"--socket={self.socket}",
                 f"--port={self.port}", "--bind-address=127.0.0.1",
-                f"--pid-file={self.folder}/mariadbd.pid"]
+                f"--pid-file={self.folder}/mariadbd.pid",
+                f"--tmpdir={self.folder}/tmp"]
         if os.geteuid() == 0:
             argv.append("--user=root")
         argv += [f"--{key.replace('_', '-')}={value}"
@@ -172,7 +175,9 @@ class Database:
                     f"--user={getpass.getuser()}",
                     "--innodb-log-file-size=16M"]
             done = subprocess.run(argv, capture_output=True, text=True,
-                                  check=False)
+                                  check=False, env={
+                                      **os.environ,
+                                      "TMPDIR": f"{self.folder}/tmp"})
             if done.returncode != 0:
                 raise ServerError("mariadb-install-db failed:\n" +
                                   done.stdout[-2000:] + done.stderr[-2000:])

@@ -128,6 +128,9 @@ static void make_folder(void)
     if (mkdtemp(folder) == NULL) {
         give_up("no folder for the server");
     }
+    /* a starting mariadbd deletes every temporary table in its tmpdir, also
+     * those of another one that runs */
+    setenv("TMPDIR", folder, 1);
 }
 
 void server_start(void)
