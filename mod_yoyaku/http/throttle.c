@@ -400,8 +400,20 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 
 static void child_init(apr_pool_t *pchild, server_rec *s)
 {
-    if (shared != NULL) {
-        yk_throttle_join(shared);
+    const apr_array_header_t *rules = yk_http_throttle_rules();
+    uint32_t row;
+
+    if (shared == NULL) {
+        return;
+    }
+    yk_throttle_join(shared);
+    /* A changed limit holds from the first child of the new generation on. Who
+     * cannot get the lock asks again with his first request. */
+    for (int i = 0; i < rules->nelts; i++) {
+        if (row_of(APR_ARRAY_IDX(rules, i, yk_http_rule_t *), &row) !=
+            APR_SUCCESS) {
+            break;
+        }
     }
 }
 

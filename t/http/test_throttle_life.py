@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YoyakuThrottle through deaths, restarts and changes: never more than the
+limit, nobody lost, counts right within a second."""
+import itertools
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from crowd import House, hang_up, tally
+from servers import until
+
+pytestmark = pytest.mark.own
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def house(folder, build, mpm):
+    made = []
+
+    def make(conf, **more):
+        name = os.path.join(folder, f"life{next(NUMBERS)}")
+        made.append(House(name, more.pop("build", build), mpm, conf, **more))
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+def rule(terms, name="app"):
+    return (f'<Location "/app">\nYoyakuThrottle {name} {terms}\n</Location>\n'
+            '<Location "/server-status">\nSetHandler server-status\n'
+            "</Location>\nExtendedStatus on")
+
+
+class Load(threading.Thread):
+    """Clients that come again and again until they are told to stop."""
+
+    def __init__(self, house, clients, path="/app/x"):
+        super().__init__(daemon=True)
+        self.house, self.path = house, path
+        self.ends = threading.Event()
+        self.seen = []
+        self.threads = [threading.Thread(target=self.one, daemon=True)
+                        for _ in range(clients)]
+        for thread in self.threads:
+            thread.start()
+
+    def one(self):
+        while not self.ends.is_set():
+            self.seen.append(self.house.get(self.path).status)
+
+    def stop(self):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join(60)
+        return self.seen
+
+
+@pytest.mark.prefork
+def test_a_killed_worker_s_place_is_back_within_a_second(house):
+    h = house(rule("limit=2"))
+    running = [h.come(f"/app/{n}") for n in range(2)]
+    h.await_rule("app", running=2)
+    pids = [h.worker_of(f"/app/{n}") for n in range(2)]
+    waiting = [h.come(f"/app/{n}") for n in range(2, 6)]
+    h.await_rule("app", queued=4)
+    for pid in pids:
+        h.kill(pid)
+    began = time.monotonic()
+    until(lambda: {"/app/2", "/app/3"} <= set(h.app.order), 3, "the next two")
+    assert time.monotonic() - began < 1.2
+    assert h.rule("app")["reclaimed"] == 2
+    h.app.open_gate()
+    for client in waiting:
+        client.join()
+    assert tally(waiting) == {200: 4}
+    assert sorted(h.app.order) == [f"/app/{n}" for n in range(6)]
+    h.await_rule("app", running=0, queued=0)
+
+
+@pytest.mark.prefork
+def test_a_killed_waiter_is_passed_over(house):
+    h = house(rule("limit=1"))
+    first = h.come("/app/0")
+    h.await_rule("app", running=1)
+    clients = []
+    for n in range(1, 6):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", queued=n)
+    for n in (1, 3):
+        h.kill(h.worker_of(f"/app/{n}"))
+    h.app.open_gate()
+    for client in clients:
+        client.join()
+    first.join()
+    assert h.app.order == ["/app/0", "/app/2", "/app/4", "/app/5"]
+    h.await_rule("app", running=0, queued=0)
+
+
+@pytest.mark.prefork
+def test_nobody_runs_who_should_not_when_workers_die_all_the_time(house):
+    h = house(rule("limit=3 refuse-after=20s"), workers=30)
+    h.app.is_open, h.app.pause = True, 0.02
+    load = Load(h, 15)
+    rng = random.Random(7)
+    until_then = time.monotonic() + 12
+    while time.monotonic() < until_then:
+        children = h.httpd.children()
+        for pid in rng.sample(children, min(2, len(children))):
+            try:
+                h.kill(pid)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.15)
+    seen = load.stop()
+    # a killed worker's request may still be inside the application for the
+    # 20 ms it takes; our own count is exact
+    assert h.rule("app")["peak_running"] <= 3
+    assert seen.count(200) > 50
+    h.await_rule("app", running=0, queued=0, deadline=3)
+    assert h.rule("app")["reclaimed"] > 0
+    assert h.status()["throttle"]["busy"] == 0
+
+
+def test_graceful_again_and_again_never_runs_more_than_the_limit(house):
+    h = house(rule("limit=2 refuse-after=60s"), workers=40)
+    h.app.is_open, h.app.pause = True, 0.05
+    load = Load(h, 12)
+    for _ in range(int(os.environ.get("YK_GRACEFULS", "12"))):
+        time.sleep(1)
+        h.graceful()
+    seen = load.stop()
+    assert h.app.most <= 2
+    assert h.rule("app")["peak_running"] == 2
+    assert seen.count(200) > 50
+    assert set(seen) <= {200}, tally_of(seen)
+
+
+def tally_of(seen):
+    return {status: seen.count(status) for status in set(seen)}
+
+
+def test_order_is_kept_over_graceful(house):
+    h = house(rule("limit=1 refuse-after=60s"), workers=40)
+    clients = [h.come("/app/0")]
+    h.await_rule("app", running=1)
+    for n in range(1, 9):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", queued=n)
+        if n == 4:
+            h.graceful()
+    h.app.open_gate()
+    for client in clients:
+        client.join()
+    assert h.app.order == [f"/app/{n}" for n in range(9)]
+
+
+def test_rules_are_added_changed_renamed_and_removed_under_load(house):
+    h = house('ExtendedStatus on', workers=40)
+    h.app.is_open, h.app.pause = True, 0.03
+    load = Load(h, 10)
+    time.sleep(0.5)
+    for conf, name, limit in [(rule("limit=2"), "app", 2),
+                              (rule("limit=4"), "app", 4),
+                              (rule("limit=3", "other"), "other", 3)]:
+        h.conf(conf)
+        h.graceful()
+        h.get("/app/y")
+        until(lambda: h.rule(name) and h.rule(name)["in_force"]["limit"]
+              == limit, 5, f"{name} {limit}")
+        time.sleep(1)  # what ran before the rule was there has ended
+        h.app.most = 0
+        time.sleep(1)
+        assert h.app.most <= limit
+    h.conf("ExtendedStatus on")
+    h.graceful()
+    seen = load.stop()
+    assert set(seen) == {200}
+    assert h.rule("app") is None
+
+
+def test_a_raised_limit_lets_the_oldest_run_at_once(house):
+    h = house(rule("limit=1"))
+    clients = []
+    for n in range(4):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", running=1, queued=n)
+    h.conf(rule("limit=3"))
+    h.graceful()
+    until(lambda: sorted(h.app.order) == ["/app/0", "/app/1", "/app/2"], 5,
+          "the oldest two")
+    assert h.rule("app")["queued"] == 1
+    h.app.open_gate()
+    for client in clients:
+        client.join()
+
+
+def test_counters_are_kept_over_restart_and_stop(house):
+    h = house(rule("limit=1"))
+    h.app.is_open = True
+    for _ in range(3):
+        h.get("/app/1")
+    assert h.rule("app")["arrivals"] == 3
+    h.httpd.restart()
+    h.get("/app/1")
+    assert h.rule("app")["arrivals"] == 4
+    h.httpd.stop()
+    h.httpd.start()
+    h.get("/app/1")
+    assert h.rule("app")["arrivals"] == 5
+    assert h.status()["totals"]["restarts"] == 3
+
+
+def test_places_of_a_server_that_was_killed_are_free_for_the_next(house):
+    h = house(rule("limit=1"))
+    h.come("/app/1")
+    h.await_rule("app", running=1)
+    children = h.httpd.children()
+    os.kill(h.httpd.pid, signal.SIGKILL)
+    for pid in children:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    h.httpd.stop()
+    os.unlink(os.path.join(h.httpd.folder, "httpd.pid"))
+    h.httpd.start()
+    h.app.open_gate()
+    assert h.get("/app/2").status == 200
+    h.await_rule("app", running=0)
+
+
+@pytest.mark.prefork
+def test_a_stopped_worker_keeps_its_place_and_the_others_go_on(house):
+    h = house(rule("limit=2 refuse-after=1s"))
+    one = h.come("/app/1")
+    h.await_rule("app", running=1)
+    pid = h.worker_of("/app/1")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        h.app.open_gate()
+        assert h.get("/app/2").status == 200
+        assert h.rule("app")["running"] == 1
+        assert len(h.httpd.children()) >= 2
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    one.join()
+    assert one.status == 200
+
+
+def test_both_layouts_together_never_run_more_than_the_limit(house, folder,
+                                                             build):
+    """Upgrade by graceful to a module whose file has another layout."""
+    other = os.path.join(folder, "other-layout")
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    flags = "-DYK_THROTTLE_LAYOUT=2 -DYK_HOLDERS_MAX=4096"
+    subprocess.run(["cmake", "-S", root, "-B", other, "-DYOYAKU_TESTS=OFF",
+                    f"-DCMAKE_C_FLAGS={flags}"], check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", other, "-j2", "--target",
+                    "mod_yoyaku"], check=True, stdout=subprocess.DEVNULL)
+    h = house(rule("limit=2 refuse-after=60s"), workers=40)
+    clients = []
+    for n in range(5):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", running=min(n + 1, 2),
+                     queued=max(0, n - 1))
+    h.httpd.build = other
+    h.graceful()
+    for n in range(5, 8):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", queued=n - 4)
+    assert h.app.order == ["/app/0", "/app/1"]
+    for n in range(8):
+        h.app.let_go()
+        until(lambda: len(h.app.inside) == min(2, 7 - n), 5,
+              f"the next after {n}")
+    for client in clients:
+        client.join()
+    assert tally(clients) == {200: 8}
+    assert h.app.most == 2
+    assert h.app.order == [f"/app/{n}" for n in range(8)]
+    h.await_rule("app", running=0, queued=0)
+    shutil.rmtree(other)
