@@ -56,7 +56,8 @@ const char *yk_ctl_args_get(const yk_ctl_args_t *args, const char *name);
 
 /** Flags that hold for every command stand in a synopsis of their own. */
 #define YK_CTL_EVERYWHERE                                                      \
-    "[--db PARAMS] [--config FILE] [--tenant NAME] [--json] [--help]"
+    "[--db PARAMS] [--config FILE] [--state FOLDER] [--tenant NAME] [--json] "    \
+    "[--help]"
 
 /* ---- one run ---- */
 
@@ -87,6 +88,16 @@ int yk_ctl_number(yk_ctl_t *ctl, int64_t *number, const char *name,
                   int64_t least, int64_t unless);
 /** A time with its zone; 0 when the flag was not typed. */
 int yk_ctl_time(yk_ctl_t *ctl, apr_time_t *when, const char *name);
+
+/* ---- the running server: throttle.c ---- */
+
+/** Where its state files are: --state, YOYAKU_STATE, --config (YoyakuStateDir),
+ *  else where a package's server has them. */
+const char *yk_ctl_state(yk_ctl_t *ctl);
+/** What a status of a state file means; gives YK_CTL_FAILED. */
+int yk_ctl_state_fail(yk_ctl_t *ctl, apr_status_t rv);
+/** Before a lock of the running server is taken. */
+void yk_ctl_signals_block(void);
 
 /* ---- what is said: say.c ---- */
 
@@ -155,7 +166,22 @@ typedef int yk_ctl_fn(yk_ctl_t *ctl);
       "Does the book agree with itself? No place sold twice, counts and "      \
       "limits kept, the journal replayed gives the state. Locks nothing.")     \
     X("doctor", yk_ctl_doctor, 0, 0, "",                                       \
-      "Is the database fit to sell from? Says what is wrong if not.")
+      "Is the database fit to sell from? Says what is wrong if not.") \
+    X("throttle list", yk_ctl_throttle_list, 0, 0, "",                         \
+      "List the running server's rules: who runs, who waits, what became of "  \
+      "the rest.")                                                             \
+    X("throttle set", yk_ctl_throttle_set, 2, 12, "NAME limit=N ...",          \
+      "Change a rule at once: limit=, per-user=, user-wait=, overflow=, "      \
+      "resume=, busy=, run-after=, refuse-after=, dry-run, dry-run=off. In "   \
+      "force until reset or until the configured value changes.")              \
+    X("throttle reset", yk_ctl_throttle_reset, 1, 1, "NAME",                   \
+      "Put a rule back to what is configured.")                                \
+    X("throttle release", yk_ctl_throttle_release, 1, 1, "NAME",               \
+      "Let all run that wait under a rule.")                                   \
+    X("throttle refuse", yk_ctl_throttle_refuse, 1, 1, "NAME",                 \
+      "Refuse all that wait under a rule.")                                    \
+    X("throttle zero", yk_ctl_throttle_zero, 1, 1, "NAME",                     \
+      "Begin a rule's counters anew.")
 
 #define YK_CTL_DECLARE(words, fn, least, most, synopsis, what) yk_ctl_fn fn;
 YK_CTL_COMMANDS(YK_CTL_DECLARE)

@@ -279,7 +279,7 @@ def test_both_layouts_together_never_run_more_than_the_limit(house, folder,
     assert h.app.order == ["/app/0", "/app/1"]
     for n in range(8):
         h.app.let_go()
-        until(lambda: len(h.app.inside) == min(2, 7 - n), 5,
+        until(lambda: len(h.app.order) == min(8, n + 3), 5,
               f"the next after {n}")
     for client in clients:
         client.join()
@@ -288,3 +288,59 @@ def test_both_layouts_together_never_run_more_than_the_limit(house, folder,
     assert h.app.order == [f"/app/{n}" for n in range(8)]
     h.await_rule("app", running=0, queued=0)
     shutil.rmtree(other)
+
+
+def ctl(house, *args, check=True):
+    done = subprocess.run(
+        [os.path.join(house.httpd.build, "yoyakuctl"), "throttle", *args],
+        env={**os.environ, "YOYAKU_STATE": house.httpd.state}, text=True,
+        capture_output=True, check=False, timeout=30)
+    if check:
+        assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_operator_sets_resets_releases_refuses_and_zeroes(house):
+    h = house(rule("limit=1 refuse-after=60s"))
+    clients = []
+    for n in range(6):
+        clients.append(h.come(f"/app/{n}"))
+        h.await_rule("app", running=1, queued=n)
+    ctl(h, "set", "app", "limit=2")
+    until(lambda: h.app.order == ["/app/0", "/app/1"], 2, "the oldest")
+    assert h.rule("app")["set_by_operator"]
+    h.graceful()
+    assert h.rule("app")["in_force"]["limit"] == 2  # not configured anew
+    ctl(h, "reset", "app")
+    assert h.rule("app")["in_force"]["limit"] == 1
+    assert "app: 4 that waited run." in ctl(h, "release", "app").stdout
+    until(lambda: len(h.app.inside) == 6, 2, "all inside")
+    late = h.come("/app/late")
+    h.await_rule("app", queued=1)
+    ctl(h, "refuse", "app")
+    late.join(5)
+    assert late.status == 503
+    assert h.rule("app")["refused"]["operator"] == 1
+    assert '"released":4' in ctl(h, "list", "--json").stdout
+    ctl(h, "zero", "app")
+    assert h.rule("app")["arrivals"] == 0
+    h.app.open_gate()
+    for client in clients:
+        client.join()
+    assert tally(clients) == {200: 6}
+    wrong = ctl(h, "set", "app", "limit=8", "busy=2", check=False)
+    assert (wrong.returncode, "busy=2" in wrong.stderr) == (2, True)
+    assert ctl(h, "set", "nobody", "limit=8", check=False).returncode == 1
+
+
+def test_limits_change_under_load_and_hold(house):
+    h = house(rule("limit=4 refuse-after=60s"), workers=40)
+    h.app.is_open, h.app.pause = True, 0.03
+    load = Load(h, 10)
+    for limit in (1, 5, 2, 8, 3):
+        ctl(h, "set", "app", f"limit={limit}")
+        time.sleep(0.5)  # what ran under the old limit has ended
+        h.app.most = 0
+        time.sleep(0.7)
+        assert 0 < h.app.most <= limit
+    assert set(load.stop()) == {200}
