@@ -11,7 +11,10 @@
 #define CONTRACTS(X)                                                           \
     X(book)                                                                    \
     X(setup)                                                                   \
-    X(lane)
+    X(lane)                                                                    \
+    X(ledger)                                                                  \
+    X(faults)                                                                  \
+    X(reads)
 
 #define CONTRACT_CASE(name) TCase *name##_case(void);
 CONTRACTS(CONTRACT_CASE)

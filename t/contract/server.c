@@ -91,7 +91,7 @@ static void spawn(void)
                option("--pid-file=", below("/pid")), "--skip-networking",
                "--skip-grant-tables", "--innodb-buffer-pool-size=256M",
                "--innodb-log-file-size=64M",
-               "--innodb-flush-log-at-trx-commit=1", "--max-connections=100",
+               "--innodb-flush-log-at-trx-commit=0", "--max-connections=100",
                "--performance-schema=OFF", (char *)NULL);
         _exit(127);
     }
