@@ -45,6 +45,9 @@ const char *yk_finding_name(yk_finding_e kind);
 
 /* ---- evidence: rows as the book has them ---- */
 
+/** What a place's row begins with; each write adds 1 and journals it. */
+#define YK_PLACE_FIRST_VERSION 1
+
 typedef struct yk_seen_place_t {
     uint32_t place_no;
     uint64_t order_id;
@@ -54,7 +57,7 @@ typedef struct yk_seen_place_t {
     /* replayed from the journal */
     int journalled; /**< how often it was written */
     yk_place_state_e last_state;
-    uint64_t first_version, last_version;
+    uint64_t last_version;
 } yk_seen_place_t;
 
 typedef struct yk_seen_area_t {

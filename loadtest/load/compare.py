@@ -57,9 +57,10 @@ def run(argv):
               "another machine.")
         for row in rows:
             print(f"{'agree   ' if row['agrees'] else 'DISAGREE'}  "
-                  f"{row['ratio']}: {row["one"][0]:.3g} ({row['one'][1]:.2f} "
-                  f"to {row['one'][2]:.2f}) and {row['other'][0]:.2f} "
-                  f"({row['other'][1]:.2f} to {row['other'][2]:.2f})")
+                  f"{row['ratio']}: " + " and ".join(
+                      f"{ratio.digits(value)} ({ratio.digits(low)} to "
+                      f"{ratio.digits(high)})" for value, low, high in
+                      (row["one"], row["other"])))
         for name in only:
             print(f"in one of them only: {name}")
     return 0 if rows and all(row["agrees"] for row in rows) else 1

@@ -7,6 +7,7 @@ a rung only.
 """
 import argparse
 import itertools
+import json
 import statistics
 import sys
 
@@ -168,6 +169,5 @@ def run(argv):
     (where / "report.txt").write_text(report.text([done]))
     show(done)
     if args.json:
-        import json
         print(json.dumps(done))
     return 0

@@ -6,6 +6,7 @@ journey before him. Without --rate or --closed everybody comes once, within
 --stagger seconds.
 """
 import argparse
+import json
 import os
 import random
 import sys
@@ -13,7 +14,7 @@ import time
 
 from servers import ServerError
 
-from . import report, runs, sampler, sizing, stand, verdict
+from . import proc, report, runs, sampler, sizing, stand, verdict
 from .arms import Arm
 from .driver import Driver
 from .hdr import ms
@@ -226,12 +227,11 @@ def on_stand(args, where):
                 "verdict": said.said(), "voids": shot.voids,
                 "trouble": trouble.done, "result": dict(shot.result),
                 "latencies": latencies(shot.result), "times": shot.times,
-                "seen": shot.seen, "samples": shot.samples,
+                "paths": shot.paths, "seen": shot.seen, "samples": shot.samples,
                 "progress": shot.driver.progress}
 
 
 def memory(made):
-    from . import proc
     return proc.workers_memory(made.httpd.children())
 
 
@@ -251,6 +251,5 @@ def run(argv):
     (where / "report.txt").write_text(report.text([made]))
     show(made)
     if args.json:
-        import json
         print(json.dumps(made))
     return 0 if made["verdict"]["right"] else 1

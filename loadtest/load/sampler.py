@@ -41,7 +41,7 @@ JOIN performance_schema.data_locks l
 STATUS = ("Threads_connected", "Threads_running", "Innodb_row_lock_waits",
           "Innodb_row_lock_time", "Innodb_row_lock_current_waits",
           "Innodb_deadlocks", "Com_commit", "Com_rollback", "Questions",
-          "Innodb_os_log_fsyncs", "Innodb_data_fsyncs", "Handler_commit",
+          "Innodb_os_log_fsyncs", "Innodb_data_fsyncs", "Innodb_log_writes", "Handler_commit",
           "Innodb_log_waits", "Com_insert", "Com_select", "Com_begin")
 CACHE = ("get_hits", "get_misses", "evictions", "cmd_set", "cmd_get",
          "curr_items")
@@ -299,6 +299,22 @@ def times(stand, log_from, result, seen):
     return [{"where": name, "seconds": round(value, 2),
              "percent": round(100 * value / total, 1) if total else 0}
             for name, value in rows]
+
+
+def paths(stand, log_from):
+    """Of each path: answers, and the server's own time; the heaviest first."""
+    found = collections.defaultdict(list)
+    for row in stand.log_rows(log_from):
+        if len(row) >= 11 and not row[3].startswith("/server-status"):
+            name = re.sub(r"/slots/[^/]+", "/slots/*", row[3])
+            found[row[2], name].append(_number(row[6]))
+    rows = []
+    for (method, name), times_us in found.items():
+        times_us.sort()
+        rows.append({"path": f"{method} {name}", "n": len(times_us),
+                     "p50_us": times_us[len(times_us) // 2],
+                     "p95_us": times_us[int(0.95 * (len(times_us) - 1))]})
+    return sorted(rows, key=lambda row: -row["p95_us"])
 
 
 def _sum(hdr):

@@ -84,6 +84,7 @@ class Shot:
         self.voids += watcher.voids()
         self.times = sampler.times(self.stand, log_from, self.result,
                                    self.seen)
+        self.paths = sampler.paths(self.stand, log_from)
         busy = self.seen["workers_busy"]
         enough = 0.9 * min(self.stand.workers, self.bookers)
         if self.saturate and (busy is None or busy["max"] < enough):

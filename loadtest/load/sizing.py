@@ -41,16 +41,23 @@ def _workers(page, run, budget_kb):
     largest = memory["marginal"]["max"]
     cap = int(budget_kb // largest)
     started = moments.get("started") or memory
+    workers = conditions["workers"]
+    busy = (run.get("seen") or {}).get("machine_busy_percent") or 0
+    advice = min(cap, workers if busy > 85 else 2 * workers)
     page.part(
-        f"MaxRequestWorkers  at most {cap}",
+        f"MaxRequestWorkers  {advice}",
         f"A worker takes {each} KiB of its own (median; the largest "
         f"{largest}), measured {moment}: its private pages, page tables and "
         f"kernel stack. It began with {started['marginal']['median']} KiB. "
         f"Resident looks like {memory['resident']['median']} KiB, most of it "
         "shared: do not divide by that.",
         f"Budget: {budget_kb // 1024} MiB, half of what was free with these "
-        f"{conditions['workers']} workers running. Past {cap} the machine "
-        "swaps, and a server that swaps sells nothing.")
+        f"{workers} workers running: memory allows {cap}, past which the "
+        "machine swaps, and a server that swaps sells nothing.",
+        f"With {workers} the machine was busy {busy} %: " +
+        ("more would only wait inside instead of outside."
+         if busy > 85 else
+         "there is room; measure again with twice as many."))
     return each
 
 
@@ -90,19 +97,20 @@ def _recycling(page, run):
 
 
 def _paths(page, run):
-    rows = [row for row in run["latencies"] if row["outcome"] == "ok"]
+    rows = run.get("paths")
     if not rows:
         return
-    rows.sort(key=lambda row: -row["from_send"]["p95"])
-    worst = rows[0]
     db = (run.get("seen") or {}).get("threads_running_max")
     page.part(
         "YoyakuThrottle limit= for heavy paths",
-        f"The heaviest click here was {worst['action']}: p95 "
-        f"{worst['from_send']['p95'] / 1000:.1f} ms from send. At most {db} "
-        "threads of the database ran at once. A path that keeps a worker for "
-        "long gets a limit such that limit x its memory and its time leave "
-        "the desk its workers: begin with a tenth of MaxRequestWorkers.")
+        "The server's own time, p95, heaviest first: " + "; ".join(
+            f"{row['path']} {row['p95_us'] / 1000:.1f} ms ({row['n']} answers)"
+            for row in rows[:4]) +
+        f". At most {db} threads of the database ran at once. A path that "
+        "keeps a worker for long gets a limit, so that limit x its time and "
+        "memory leave the desk its workers: begin with a tenth of "
+        f"MaxRequestWorkers, here {max(1, run['conditions']['workers'] // 10)}"
+        ".")
 
 
 def _database(page, run):
@@ -111,18 +119,20 @@ def _database(page, run):
         return
     status = seen["status"]
     commits = max(1, status["Com_commit"])
+    # newer servers count the log's syncs among all others
+    syncs = status["Innodb_os_log_fsyncs"] or status["Innodb_data_fsyncs"]
     page.part(
         "DBDPersist Off, YoyakuConnections 16",
         f"At most {seen['threads_connected_max']} connections were open for "
-        f"{run['conditions']['workers']} workers: YoyakuConnections keep theirs. "
-        "max_connections must be above the workers of all hosts: each may "
-        "open one for the time of a request.")
+        f"{run['conditions']['workers']} workers: YoyakuConnections keep "
+        "theirs. max_connections must be above the workers of all hosts: each "
+        "may open one for the time of a request.")
     page.part(
         "innodb_flush_log_at_trx_commit 1",
-        f"{status['Com_commit']} commits, {status['Innodb_os_log_fsyncs']} "
-        f"syncs of the log ({status['Innodb_os_log_fsyncs'] / commits:.2f} a "
-        "commit): what was answered as confirmed is on disk. 2 is faster and "
-        "loses the last second of confirmed orders with the power.",
+        f"{status['Com_commit']} commits, {syncs} syncs "
+        f"({syncs / commits:.2f} a commit): what was answered as confirmed is "
+        "on disk. 2 is faster and loses the last second of confirmed orders "
+        "with the power.",
         f"Row locks: {status['Innodb_row_lock_waits']} waits, "
         f"{status['Innodb_row_lock_time'] / max(1, status['Innodb_row_lock_waits']):.1f}"
         f" ms each; deadlocks {status['Innodb_deadlocks']}.")

@@ -37,10 +37,8 @@ CONF = """
     SetHandler server-status
 </Location>
 ExtendedStatus On
-KeepAlive On
-KeepAliveTimeout 15
+# the sampler keeps its line as long as the load lasts
 MaxKeepAliveRequests 0
-ListenBacklog 1024
 """
 
 
@@ -100,6 +98,7 @@ class Stand:
         self.places, self.sockets = [], None
         self.killed = 0
         self.own_clock = False  # of the database: advance() works
+        self.wire = None  # made from the database's port: stands before it
 
     # ---- life ----
 
@@ -133,7 +132,9 @@ class Stand:
             "ORDER BY p.place_no", self.database.name)
         self.httpd = Httpd(self.folder / "httpd", self.build, self._conf(),
                            self.mpm, self.workers + self.reserve,
-                           params=self.database.params())
+                           params=self.database.params(port=self._port()),
+                           shipped=str(house.SHIPPED))
+        (self.folder / "httpd").mkdir()
         if not house.reachable(self.folder):
             self.httpd.state = os.path.join(self.sockets, "state")
         self.httpd.start()
@@ -141,6 +142,10 @@ class Stand:
         for arm in self.arms:
             arm.prepare(self)
         return self
+
+    def _port(self):
+        """None: httpd goes straight to the database's socket."""
+        return self.wire(self.database.port).port if self.wire else None
 
     def _conf(self):
         log = LOG.replace("@LOG@", str(self.folder / "load.log"))

@@ -239,11 +239,11 @@ def of_run(stand, slots, result, rows, arm="yoyaku"):
         done = stand.ctl("verify", "--json", check=False)
         said = json.loads(done.stdout) if done.stdout else \
             {"agrees": False, "faults": 1,
-             "findings": [{"fault": "verify", "slot": "",
+             "findings": [{"kind": "verify", "slot": "",
                            "text": done.stderr.strip()}]}
         verdict.check(
             "the book agrees with itself",
-            [f"{one['fault']}: {one['slot']} {one['text']}"
+            [f"{one['kind']}: {one['slot']} {one['text']}"
              for one in said["findings"]]
             + ["..."] * (said["faults"] - len(said["findings"])),
             f"{said.get('places')} places, {said.get('lines')} lines, "

@@ -128,9 +128,6 @@ static void replay_places(yk_evidence_t *e, json_t *places)
             e->unreadable++;
             continue;
         }
-        if (place->journalled == 0 || version < place->first_version) {
-            place->first_version = version;
-        }
         if (place->journalled == 0 || version > place->last_version) {
             place->last_version = version;
             place->last_state =
@@ -184,30 +181,27 @@ static void journal_place(yk_verified_t *v, const yk_evidence_t *e,
 {
     int taken =
         place->state == YK_PLACE_HELD || place->state == YK_PLACE_BOOKED;
+    uint64_t writes = place->version - YK_PLACE_FIRST_VERSION;
 
-    if (place->journalled == 0) {
-        if (taken) {
-            found(v, YK_FINDING_JOURNAL, e->key,
-                  "place %u is taken and no journal row says so",
-                  place->place_no);
-        }
-        return;
-    }
-    if (place->last_version != place->version ||
-        place->last_state != place->state) {
+    if (place->journalled > 0 && (place->last_version != place->version ||
+                                  place->last_state != place->state)) {
         found(v, YK_FINDING_JOURNAL, e->key,
               "place %u has state %d version %" APR_UINT64_T_FMT
               ", the journal gives state %d version %" APR_UINT64_T_FMT,
               place->place_no, place->state, place->version, place->last_state,
               place->last_version);
     }
+    else if (place->journalled == 0 && taken) {
+        found(v, YK_FINDING_JOURNAL, e->key,
+              "place %u is taken and no journal row says so", place->place_no);
+    }
     else if (mode_at(e, place->place_no) == YK_MODE_PLACED &&
-             place->last_version - place->first_version + 1 !=
-                 (uint64_t)place->journalled) {
+             writes != (uint64_t)place->journalled) {
         /* a seat's version is its anchor's and may jump */
         found(v, YK_FINDING_JOURNAL, e->key,
-              "place %u was written more often than the journal's %d rows",
-              place->place_no, place->journalled);
+              "place %u was written %" APR_UINT64_T_FMT
+              " times, the journal has %d of them",
+              place->place_no, writes, place->journalled);
     }
 }
 

@@ -195,6 +195,7 @@ START_TEST(a_freed_place_of_a_living_line_is_found)
 
     replay(e, 99);
     e->places[0].order_id = 0;
+    e->places[0].version++;
     e->places[0].state = YK_PLACE_FREE;
     e->places[0].until_us = 0;
     ck_assert_int_eq(found(e, YK_FINDING_LINE, YK_FINDING_JOURNAL), 1);

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load rig: what it says of a small run, and that it turns red."""
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+
+import pytest
+
+from load import ratio, report, rush, sizing, verdict
+from load.arms import Arm
+from load.hdr import Hdr
+from load.shot import Shot
+from load.stand import Stand
+from servers import ServerError
+from yk import Wire
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HALL = "generated:4x25"
+
+pytestmark = pytest.mark.own
+
+
+@pytest.fixture(scope="module")
+def stand(folder, build):
+    if not os.path.exists(os.path.join(build, "yoyaku-driver")):
+        pytest.fail(f"{build}/yoyaku-driver is missing: libevent-dev")
+    with Stand(os.path.join(folder, "load"), HALL,
+               [Arm("yoyaku"), Arm("trivial")], workers=6,
+               build=build) as made:
+        yield made
+
+
+def crowd(stand, bookers=60, mix="opening", slots=None, **options):
+    """A run of a second or two, with its record."""
+    return Shot(stand, Arm("yoyaku"), mix, bookers, None, slots,
+                {"plan": "crowd", "bookers": bookers, "stagger_ms": 300,
+                 "think_ms": 5, "seconds": 60, **options}, record=True).run()
+
+
+def judge(stand, shot):
+    return verdict.of_run(stand, shot.slots, shot.result,
+                          shot.driver.recorded())
+
+
+def wrong(said):
+    return [check["check"] for check in said.checks if not check["right"]]
+
+
+@pytest.fixture(scope="module")
+def sold(stand):
+    """A right run that sold everything: what the lies below are told of."""
+    shot = crowd(stand)
+    said = judge(stand, shot)
+    assert said.right, list(said.lines())
+    return shot
+
+
+# ---- what a right run says ----
+
+def test_a_crowd_that_wants_more_than_there_is_sells_everything(stand, sold):
+    row = sold.result["slots"][0]
+    assert row["wanted"] > len(stand.places) >= row["got"]
+    assert row["unmet"] > 0
+    assert sold.result["journeys"]["full"] > 0
+    assert sold.result["journeys"]["confirmed"] > 0
+    assert not sold.result.failures
+
+
+def test_the_arm_proved_itself(stand, sold):
+    assert not [void for void in sold.voids if "counter" in void]
+    lied = Arm("yoyaku").proves(0, sold.result.orders_begun - 1, sold.result)
+    assert "counter" in lied
+
+
+def test_latency_is_told_from_due_and_from_send(sold):
+    for row in rush.latencies(sold.result):
+        assert row["from_due"]["n"] == row["from_send"]["n"] > 0
+        assert row["from_due"]["max"] >= row["from_send"]["p50"]
+
+
+def test_a_driver_without_connections_shows_lateness_from_due_only(stand):
+    """Two connections for 200 journeys a second: who waits for one has waited
+    since he was due."""
+    shot = Shot(stand, Arm("trivial"), "boards", 1, 2, ["x"],
+                {"plan": "open", "rate": 4000, "bookers": 1, "threads": 1},
+                watch=False).run()
+    due = shot.result.hdr(("board",))
+    sent = shot.result.hdr(("board",), since="from_send")
+    assert due.total == sent.total == 8000
+    assert due.at(99) > 5 * sent.at(50)
+
+
+def test_the_same_seed_makes_the_same_journeys(stand):
+    kinds = [crowd(stand, 40, mix="opening", seed=9).result["journeys"]
+             for _ in range(2)]
+    assert kinds[0]["browsed"] == kinds[1]["browsed"] > 0
+
+
+def test_dead_workers_and_restarts_leave_the_verdict_right(stand):
+    class Args:
+        graceful_every, kill_every, seed = 0.4, 150, 3
+    trouble = rush.Trouble(stand, Args)
+    shot = Shot(stand, Arm("yoyaku"), "opening", 80, None, None,
+                {"plan": "crowd", "bookers": 80, "stagger_ms": 1500,
+                 "think_ms": 5, "seconds": 60}, record=True, prove=False)
+    shot.run(beside=trouble)
+    said = judge(stand, shot)
+    assert trouble.done["kill"] > 2 and trouble.done["graceful"] > 1
+    assert said.right, list(said.lines())
+
+
+def test_report_and_sizing_come_from_the_run(stand, sold):
+    said = judge(stand, sold)
+    sold.seen["memory"] = {"settled": rush.memory(stand)}
+    run = {"kind": "rush", "conditions": stand.conditions(),
+           "verdict": said.said(), "voids": sold.voids,
+           "result": dict(sold.result), "times": sold.times,
+           "latencies": rush.latencies(sold.result), "seen": sold.seen,
+           "paths": sold.paths, "samples": sold.samples,
+           "progress": sold.driver.progress, "asked": {"bookers": 60}}
+    page = report.html([run])
+    assert "<svg" in page
+    assert not re.search(r"(src|href)\s*=", page)
+    assert stand.conditions()["commit"] in page
+    text = sizing.page(run)
+    memory = sold.seen["memory"]["settled"]["marginal"]["median"]
+    assert f"{memory} KiB" in text and "What not to do" in text
+    run["verdict"]["right"] = False
+    assert "<svg" not in report.html([run]), "a wrong run has no speed"
+    assert "nothing is sized" in sizing.page(run)
+
+
+# ---- it turns red ----
+
+LIES = {
+    "a place has another owner": (
+        "UPDATE yoyaku_slot_place SET order_id = (SELECT MIN(order_id) FROM "
+        "yoyaku_order) WHERE slot_id = {slot} AND place_no = 3",
+        "the book agrees with itself"),
+    "a booked place came free": (
+        "UPDATE yoyaku_slot_place SET order_id = 0, state = 0, until_us = 0 "
+        "WHERE slot_id = {slot} AND state = 2 LIMIT 1",
+        "the book agrees with itself"),
+    "a confirmed order is released": (
+        "UPDATE yoyaku_order SET state = 4 WHERE state = 3 AND order_id IN "
+        "(SELECT order_id FROM yoyaku_booking WHERE slot_id = {slot}) LIMIT 1",
+        "every answer is in the book"),
+    "an order is gone": (
+        "DELETE o, b FROM yoyaku_order o JOIN yoyaku_booking b ON b.order_id "
+        "= o.order_id WHERE o.order_id = (SELECT m FROM (SELECT MAX(order_id) "
+        "m FROM yoyaku_booking WHERE slot_id = {slot}) x)",
+        "every answer is in the book"),
+    "a line is in two orders": (
+        "INSERT INTO yoyaku_booking SELECT (SELECT MIN(order_id) FROM "
+        "yoyaku_booking WHERE slot_id = {slot} AND live = 1), 99, tenant_id, "
+        "booker_hash, live, slot_id, area_no, place_no, quantity, price_no, "
+        "amount, currency, tariff, holder FROM yoyaku_booking WHERE slot_id = "
+        "{slot} AND live = 1 ORDER BY order_id DESC LIMIT 1",
+        "the book agrees with itself"),
+    "an order nobody was told of": (
+        "INSERT INTO yoyaku_order SELECT order_id + 1, tenant_id, 3, version, "
+        "0, begun_us, max_until_us, checkout_end_us, confirmed_us, attempt, "
+        "late, next_line, pass, UNHEX(SHA2('ghost', 256)), booker_hash, "
+        "currency, booker, reference, contact, payment, data FROM "
+        "yoyaku_order ORDER BY order_id DESC LIMIT 1; INSERT INTO "
+        "yoyaku_booking SELECT order_id + 1, 1, tenant_id, booker_hash, 0, "
+        "{slot}, area_no, place_no, quantity, price_no, amount, currency, "
+        "tariff, holder FROM yoyaku_booking WHERE order_id = (SELECT "
+        "MAX(order_id) FROM yoyaku_order WHERE token_hash <> "
+        "UNHEX(SHA2('ghost', 256))) LIMIT 1",
+        "every row was answered"),
+    "a row of the journal is gone": (
+        "DELETE FROM yoyaku_journal WHERE slot_id = {slot} LIMIT 1",
+        "the book agrees with itself"),
+    "a place is free that was wanted": (
+        "UPDATE yoyaku_slot_place SET until_us = 1 WHERE slot_id = {slot}",
+        "sold out exactly where demand exceeded supply"),
+}
+TABLES = ("yoyaku_slot_place", "yoyaku_order", "yoyaku_booking",
+          "yoyaku_journal", "yoyaku_lock_anchor")
+
+
+@pytest.fixture(scope="module")
+def counted(stand):
+    """A right run on a slot with a quota that was reached."""
+    stand.slot("counted")
+    stand.ctl("price", "set", "--slot", "counted", "--tariff", "standard",
+              "--quota", "90", "45.00", "EUR")
+    shot = crowd(stand, slots=["counted"], tries=3)
+    assert "the book agrees with itself" not in wrong(judge(stand, shot))
+    return shot
+
+
+@pytest.fixture
+def undone(stand, sold, counted):
+    """Whatever a test does to the book is taken back."""
+    name = stand.database.name
+    stand.database.sql("".join(
+        f"DROP TABLE IF EXISTS kept_{table}; CREATE TABLE kept_{table} AS "
+        f"SELECT * FROM {table};" for table in TABLES), name)
+    yield
+    stand.database.sql("SET check_constraint_checks = 0;" + "".join(
+        f"DELETE FROM {table}; INSERT INTO {table} SELECT * FROM "
+        f"kept_{table}; DROP TABLE kept_{table};" for table in TABLES), name)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_the_verdict_turns_red_when(stand, sold, undone, lie):
+    sql, check = LIES[lie]
+    slot = stand.database.sql(
+        "SELECT slot_id FROM yoyaku_slot WHERE slot_key = "
+        f"'{sold.slots[0]}'", stand.database.name)[0]
+    stand.database.sql(sql.replace("{slot}", slot), stand.database.name)
+    assert check in wrong(judge(stand, sold))
+
+
+def test_the_verdict_turns_red_when_a_count_was_lost(stand, counted, undone):
+    stand.database.sql("UPDATE yoyaku_lock_anchor SET used = used - 1 WHERE "
+                       "kind = 3 AND used > 0", stand.database.name)
+    said = judge(stand, counted)
+    assert "the book agrees with itself" in wrong(said)
+    assert any("quota" in line for line in said.lines())
+
+
+def test_an_answer_that_was_never_given_turns_it_red(stand, sold):
+    rows = sold.driver.recorded()
+    first = next(row for row in rows if row["what"] == "hold")
+    rows.append({**first, "number": "0000000000001"})
+    said = verdict.of_run(stand, sold.slots, sold.result, rows)
+    assert "every answer is in the book" in wrong(said)
+    assert "sold at most once" in wrong(said)
+
+
+def test_a_5xx_nobody_meant_turns_it_red(stand, sold):
+    result = type(sold.result)(sold.result)
+    ok = result["from_due"][0]
+    result["from_due"] = result["from_due"] + [{**ok, "outcome": "broken"}]
+    said = verdict.of_run(stand, sold.slots, result, sold.driver.recorded())
+    assert wrong(said) == ["no 5xx but deliberate 503s"]
+
+
+@pytest.fixture
+def mutant(folder, build):
+    """A stand whose web host lost a word on its way to the database."""
+    made, wires = [], []
+
+    def make(change):
+        def stand_before(port):
+            wire = Wire(port)
+            wire.rule(lambda sql: change(sql) != sql, change, times=-1)
+            wires.append(wire)
+            return wire
+        on = Stand(os.path.join(folder, "mutant"), "generated:2x8",
+                   [Arm("yoyaku")], workers=12, build=build)
+        on.wire = stand_before
+        made.append(on)
+        return on.start()
+    yield make
+    for on in made:
+        on.stop()
+    for wire in wires:
+        wire.close()
+
+
+def scramble(on, slot, seed):
+    """Many reach for few places at the same moment."""
+    on.slot(slot)
+    shot = crowd(on, 60, slots=[slot], stagger_ms=50, spread="best", seed=seed,
+                 browse=0, exchange=0, seconds=10, tries=20)
+    return judge(on, shot)
+
+
+def unlocked(sql):
+    """The probe sees to it that row locks lock; it is left alone."""
+    return (sql.replace(b" FOR UPDATE", b"") if b"yoyaku_slot_place" in sql
+            else sql)
+
+
+def test_without_the_lock_the_verdict_is_red(mutant):
+    on = mutant(unlocked)
+    for seed in range(4):
+        said = scramble(on, f"unlocked-{seed}", seed)
+        if not said.right:
+            break
+    assert "the book agrees with itself" in wrong(said), list(said.lines())
+
+
+def test_with_the_lock_the_same_is_right(mutant):
+    said = scramble(mutant(lambda sql: sql), "locked", 0)
+    assert said.right, list(said.lines())
+
+
+def test_a_build_that_loses_a_count_is_red(mutant):
+    on = mutant(lambda sql: sql.replace(b"used=VALUES(used)", b"used=used"))
+    on.slot("counted")
+    on.ctl("price", "set", "--slot", "counted", "--tariff", "standard",
+           "--quota", "12", "45.00", "EUR")
+    shot = crowd(on, 30, slots=["counted"], seconds=10, tries=3)
+    assert "the book agrees with itself" in wrong(judge(on, shot))
+
+
+# ---- figures ----
+
+def test_a_difference_the_spread_covers_is_not_a_finding():
+    assert not ratio.of([100, 110, 90], [95, 105, 99])["finding"]
+    found = ratio.of([200, 220], [100, 110])
+    assert found["finding"] and found["low"] <= found["value"] <= found["high"]
+    assert "not a finding" in ratio.said(ratio.of([1, 3], [2, 2]))
+
+
+def test_histograms_add_up_without_averaging():
+    draw = random.Random(4)
+    ones = Hdr({"total": 3, "min": 1, "max": 900,
+                "cells": [[1, 1], [30, 1], [900, 1]]})
+    ones.add({"total": 1, "min": 7, "max": 7, "cells": [[7, 1]]})
+    assert ones.total == 4 and ones.min == 1 and ones.max == 900
+    assert ones.at(50) == 7 and ones.at(100) == 900
+    values = sorted(draw.randrange(2000) for _ in range(999))
+    whole = Hdr({"total": 999, "min": values[0], "max": values[-1],
+                 "cells": [[v, values.count(v)] for v in set(values)]})
+    assert whole.at(50) == values[499] and whole.at(99) == values[989]
+
+
+def test_an_arm_nobody_knows_is_named():
+    with pytest.raises(ServerError, match="there is no arm"):
+        Arm("nobody")
+
+
+def rig(*args, **more):
+    return subprocess.run([str(ROOT / "loadtest" / "rig"), *args], text=True,
+                          capture_output=True, check=False, **more)
+
+
+def test_every_measure_is_listed():
+    listed = rig("measure", "--list").stdout
+    for name in """one_slot_over_sixteen one_slot_over_php_slotrow
+            lanes_on_over_off hold_over_trivial_post refusal_over_hold_cpu
+            p95_over_median_80 hall_80000_over_200 hold_50000_over_first
+            old_5m_rows_over_empty worker_private_kb_after_200
+            worker_private_kb_after_80000 board_304_over_trivial
+            board_200_over_trivial snapshot_over_memcached_pass
+            throttle_cost_percent room_poll_over_trivial day_two_over_day_one
+            connections_kept_200_workers""".split():
+        assert re.search(rf"^{name} ", listed, re.M), name
+
+
+def test_compare_refuses_absolutes(tmp_path):
+    one = tmp_path / "run.json"
+    one.write_text(json.dumps({"kind": "rush", "conditions": {}}))
+    done = rig("compare", str(one), str(one))
+    assert done.returncode == 1 and "not compared" in done.stderr
