@@ -27,6 +27,7 @@
  */
 
 #define AWAY_US APR_USEC_PER_SEC
+#define ATTEMPTS 64 /**< no pool keeps more lines that died */
 #define SESSION_KEY "yoyaku-session"
 
 /* How many lines one process keeps at most, for all its threads. */
@@ -64,6 +65,7 @@ static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
 static APR_OPTIONAL_FN_TYPE(ap_dbd_close) * dbd_close;
 
 static _Atomic apr_uint32_t connects;
+static _Atomic apr_uint32_t burials; /**< lines thrown away, whoever did it */
 static _Atomic apr_int64_t away_until;
 static volatile int abandoned;
 static __thread int is_probing;
@@ -108,6 +110,12 @@ static int is_mysql(const ap_dbd_t *rec)
     return strcmp(apr_dbd_name(rec->driver), "mysql") == 0;
 }
 
+static apr_status_t bury(void *data)
+{
+    burials++;
+    return APR_SUCCESS;
+}
+
 /** Session settings, once a line: its pool remembers. */
 static apr_status_t session_set(ap_dbd_t *rec, apr_pool_t *ptemp)
 {
@@ -122,6 +130,7 @@ static apr_status_t session_set(ap_dbd_t *rec, apr_pool_t *ptemp)
                               ptemp);
     if (rv == APR_SUCCESS) {
         apr_pool_userdata_setn(rec, SESSION_KEY, NULL, rec->pool);
+        apr_pool_cleanup_register(rec->pool, rec, bury, apr_pool_cleanup_null);
         if (!is_probing) {
             connects++;
         }
@@ -143,13 +152,21 @@ void yk_http_desk_dbd_hooks(apr_pool_t *p)
 }
 
 /* mod_dbd pings a pooled line before it hands it out and throws away one that
- * does not answer, but gives nothing in its stead: hence the second try. */
+ * does not answer, but gives nothing in its stead: then we ask again, for the
+ * next may be better or new. When nothing was thrown away it could not connect.
+ */
 static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
 {
-    for (int attempt = 0; attempt < 2; attempt++) {
+    int unfit = 0;
+
+    for (int attempt = 0; attempt < ATTEMPTS && unfit < 2; attempt++) {
+        apr_uint32_t buried = burials;
         ap_dbd_t *rec = dbd_open(dbd->kept->p, dbd->s);
 
         if (rec == NULL) {
+            if (burials == buried) {
+                return NULL;
+            }
             continue;
         }
         if (is_mysql(rec) && session_set(rec, dbd->p) == APR_SUCCESS) {
@@ -157,6 +174,7 @@ static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
             return rec;
         }
         dbd_close(dbd->s, rec);
+        unfit++;
     }
     return NULL;
 }

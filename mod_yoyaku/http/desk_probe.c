@@ -88,7 +88,9 @@ static apr_status_t ask(yk_store_t *store, server_rec *s, apr_pool_t *ptemp)
     if (rv != APR_SUCCESS && (rv != APR_ENOTIMPL || why == NULL)) {
         why = "the database cannot be reached (mod_dbd's lines say why)";
     }
-    tell(rv, why, s);
+    if (rv != APR_TIMEUP && rv != APR_EBUSY) {
+        tell(rv, why, s);
+    }
     return rv;
 }
 
@@ -123,12 +125,18 @@ apr_status_t yk_http_desk_probe_check(yk_store_t *store, server_rec *s,
     if (is_due()) {
         apr_uint32_t seen = yk_http_desk_dbd_connects();
 
-        probe.status = ask(store, s, ptemp);
-        probe.connects = seen;
-        probe.next = apr_time_now() + AGAIN_US;
-        probe.is_known = 1;
+        rv = ask(store, s, ptemp);
+        /* many who ask at once wait for each other: nothing was learnt */
+        if (rv != APR_TIMEUP && rv != APR_EBUSY) {
+            probe.status = rv;
+            probe.connects = seen;
+            probe.next = apr_time_now() + AGAIN_US;
+            probe.is_known = 1;
+        }
     }
-    rv = probe.status;
+    else {
+        rv = probe.status;
+    }
     apr_thread_mutex_unlock(probe.mutex);
     return rv;
 }

@@ -178,6 +178,19 @@ static int scope_check(const scope_t *scope, const scope_t *outer)
     return OK;
 }
 
+static yk_http_database_t *database_of(const server_rec *s)
+{
+    for (int i = 0; i < databases->nelts; i++) {
+        yk_http_database_t *database =
+            &APR_ARRAY_IDX(databases, i, yk_http_database_t);
+
+        if (database->s == s) {
+            return database;
+        }
+    }
+    return NULL;
+}
+
 static void database_add(const scope_t *scope, apr_pool_t *pconf)
 {
     yk_http_database_t *database = apr_array_push(databases);
@@ -215,7 +228,7 @@ int yk_http_desk_scan(apr_pool_t *pconf, server_rec *s)
         if (!scope->has_dbd) {
             scope = outer;
         }
-        if (yk_http_desk_scan_database(scope->s) == NULL) {
+        if (database_of(scope->s) == NULL) {
             database_add(scope, pconf);
         }
     }
@@ -229,20 +242,9 @@ const apr_array_header_t *yk_http_desk_scan_databases(void)
 
 yk_http_database_t *yk_http_desk_scan_database(server_rec *s)
 {
-    yk_http_database_t *outer = NULL;
+    yk_http_database_t *database = database_of(s);
 
-    for (int i = 0; i < databases->nelts; i++) {
-        yk_http_database_t *database =
-            &APR_ARRAY_IDX(databases, i, yk_http_database_t);
-
-        if (database->s == s) {
-            return database;
-        }
-        if (database->s == main_server) {
-            outer = database;
-        }
-    }
-    return outer;
+    return database != NULL ? database : database_of(main_server);
 }
 
 /** Without a <Location> to go by: before the first word of ours. */
