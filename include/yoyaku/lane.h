@@ -83,15 +83,17 @@ typedef struct yk_lane_record_t {
     uint32_t lane;           /**< under the lane's lock, as all that follow */
     uint32_t ask_bytes;
     uint32_t reply_bytes;
-    uint32_t urgent;           /**< 1: a confirm */
-    uint32_t has_line;         /**< 1: its process keeps a connection */
-    uint64_t arrival;          /**< orders the queue when it is linked anew */
-    uint64_t realm;            /**< whose database; only one's own is taken */
+    uint32_t urgent;   /**< 1: a confirm */
+    uint32_t has_line; /**< 1: its process keeps a connection */
+    uint64_t arrival;  /**< orders the queue when it is linked anew */
+    uint64_t realm;    /**< whose database; only one's own is taken */
+    uint32_t was_next; /**< 1: put off once already */
+    uint32_t spare1;
     _Atomic uint64_t leader;   /**< who has it in its batch */
     _Atomic uint64_t order_id; /**< about to be begun for it */
     unsigned char ask[YK_LANE_ASK_BYTES];
     unsigned char reply[YK_LANE_REPLY_BYTES];
-    unsigned char spare[56];
+    unsigned char spare[48];
 } yk_lane_record_t;
 
 _Static_assert(sizeof(yk_lane_record_t) % 64 == 0, "whole cache lines");

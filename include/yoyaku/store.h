@@ -199,6 +199,16 @@ apr_status_t yk_store_order(yk_store_t *store, yk_order_t **order,
 apr_status_t yk_store_order_by_token(yk_store_t *store, yk_order_t **order,
                                      apr_time_t *now, uint32_t tenant_id,
                                      const yk_hash_t *token, apr_pool_t *p);
+/** One of several orders claimed at once. */
+typedef struct yk_claimed_t {
+    uint32_t tenant_id;
+    const yk_hash_t *token; /**< NULL: by number */
+    uint64_t order_id;
+    yk_order_t *order;      /**< set; NULL: there is none */
+    int is_torn;            /**< it changed while it was read: read it alone */
+} yk_claimed_t;
+apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
+                              uint32_t n, apr_time_t *now, apr_pool_t *p);
 /** The shop's search; filters NULL: any; newest first, at most YK_LIST_MAX. */
 apr_status_t yk_store_orders(yk_store_t *store, yk_order_t ***orders,
                              uint32_t *n, apr_time_t *now, uint32_t tenant_id,

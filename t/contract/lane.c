@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "../../mod_yoyaku/core/lane_queue.h"
 #include "contract.h"
 #include "yoyaku/catalogue.h"
 #include "yoyaku/desk.h"
@@ -22,8 +23,8 @@
 typedef struct told_t {
     _Atomic uint32_t held[PLACES]; /* how often somebody was told "held" */
     _Atomic uint32_t refused;
-    _Atomic uint32_t faults;       /* any status but success */
-    _Atomic uint32_t unknown;      /* asked, and killed before the answer */
+    _Atomic uint32_t faults;  /* any status but success */
+    _Atomic uint32_t unknown; /* asked, and killed before the answer */
 } told_t;
 
 static yk_lanes_t *lanes;
@@ -76,11 +77,12 @@ static void stage_end(void)
 static apr_status_t hold_one(yk_desk_t *desk, yk_reply_t *reply, uint32_t no,
                              apr_pool_t *p)
 {
-    yk_wish_line_t line = {.slot = "lane",
-                           .place = apr_psprintf(p, "1-%u-%u", no / 40 + 1, no % 40 + 1),
-                           .nparts = 1,
-                           .parts = {{NULL, 1}},
-                           .field = "places[0]"};
+    yk_wish_line_t line = {
+        .slot = "lane",
+        .place = apr_psprintf(p, "1-%u-%u", no / 40 + 1, no % 40 + 1),
+        .nparts = 1,
+        .parts = {{NULL, 1}},
+        .field = "places[0]"};
     yk_wish_t wish = {.nlines = 1, .lines = &line};
 
     return yk_desk_hold(desk, reply, &wish, NULL, NULL, p);
@@ -108,9 +110,8 @@ static void worker(uint32_t number, apr_time_t until)
 
     apr_pool_create(&p, NULL);
     host.worker = yk_workers_join(workers, 1, 1);
-    if (yk_catalogue_create(&catalogue, plans, p) != APR_SUCCESS
-        || yk_store_open(&store, server_params("contract", p), p)
-               != APR_SUCCESS) {
+    if (yk_catalogue_create(&catalogue, plans, p) != APR_SUCCESS ||
+        yk_store_open(&store, server_params("contract", p), p) != APR_SUCCESS) {
         told->faults++;
         _exit(1);
     }
@@ -162,10 +163,9 @@ static void compare_with_book(int killed)
     MYSQL *line = book_line();
     long long held = server_number(
         line, "SELECT COUNT(*) FROM yoyaku_slot_place WHERE state=1");
-    long long orders =
-        server_number(line, "SELECT COUNT(*) FROM yoyaku_order");
-    long long lines = server_number(
-        line, "SELECT COUNT(*) FROM yoyaku_booking WHERE live=1");
+    long long orders = server_number(line, "SELECT COUNT(*) FROM yoyaku_order");
+    long long lines =
+        server_number(line, "SELECT COUNT(*) FROM yoyaku_booking WHERE live=1");
     uint32_t once = 0;
 
     for (uint32_t i = 0; i < PLACES; i++) {
@@ -177,7 +177,7 @@ static void compare_with_book(int killed)
     ck_assert_int_eq(lines, PLACES);
     /* Whoever was killed may have held a place and not told us. */
     ck_assert_uint_le(once, PLACES);
-    ck_assert_uint_ge(once + (uint32_t) killed, PLACES);
+    ck_assert_uint_ge(once + (uint32_t)killed, PLACES);
     ck_assert_uint_eq(told->faults, 0);
 }
 
@@ -213,14 +213,14 @@ START_TEST(workers_killed_at_any_moment_lose_and_double_nothing)
         pids[i] = hire(i, until);
     }
     while (apr_time_now() < until - apr_time_from_sec(3)) {
-        uint32_t i = (uint32_t) rand() % WORKERS;
+        uint32_t i = (uint32_t)rand() % WORKERS;
 
         apr_sleep(apr_time_from_msec(20));
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
-        yk_workers_bury(workers, (uint32_t) pids[i]);
+        yk_workers_bury(workers, (uint32_t)pids[i]);
         killed++;
-        pids[i] = hire(i + (uint32_t) killed, until);
+        pids[i] = hire(i + (uint32_t)killed, until);
     }
     for (uint32_t i = 0; i < WORKERS; i++) {
         int status;
@@ -233,6 +233,168 @@ START_TEST(workers_killed_at_any_moment_lose_and_double_nothing)
 }
 END_TEST
 
+/* ---- a crash at every step, against a sequential model ----
+ *
+ * Four workers: each holds the contested place, then a place of its own, lets
+ * it go and holds it again. Worker 0 dies at its n-th step inside a lane. What
+ * everybody else was told must be what a clerk who serves one after the other
+ * could have told, and stand in the book.
+ */
+
+#define CLERKS 4
+#define CONTESTED 0
+#define ROUNDS 3
+
+static uint32_t die_at;
+static uint32_t steps_gone;
+
+static void die_in_time(void)
+{
+    if (++steps_gone == die_at) {
+        kill(getpid(), SIGKILL);
+    }
+}
+
+/* Done by one clerk; any answer but the model's ends the process with 2. */
+static void expect(apr_status_t rv, const yk_reply_t *reply, yk_answer_e one,
+                   yk_answer_e other)
+{
+    if (rv != APR_SUCCESS || (reply->answer != one && reply->answer != other)) {
+        fprintf(stderr, "clerk: status %d, answer %s\n", rv,
+                yk_answer_reason(reply->answer));
+        _exit(2);
+    }
+}
+
+static void clerk_round(yk_desk_t *desk, uint32_t number, uint32_t round,
+                        apr_pool_t *p)
+{
+    uint32_t own = 1 + number * ROUNDS + round;
+    yk_reply_t reply;
+    yk_hash_t token;
+    yk_claim_t claim = {.token = &token};
+
+    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_HELD,
+           YK_ANSWER_TAKEN);
+    if (reply.answer == YK_ANSWER_HELD) {
+        told->held[CONTESTED]++;
+    }
+    expect(hold_one(desk, &reply, own, p), &reply, YK_ANSWER_HELD,
+           YK_ANSWER_HELD);
+    told->held[own] = 1;
+    ck_assert_int_eq(yk_token_hash(&token, reply.token), APR_SUCCESS);
+    expect(yk_desk_release(desk, &reply, NULL, &claim, NULL, p), &reply,
+           YK_ANSWER_OK, YK_ANSWER_OK);
+    told->held[own] = 0;
+    expect(hold_one(desk, &reply, own, p), &reply, YK_ANSWER_HELD,
+           YK_ANSWER_HELD);
+    told->held[own] = 1;
+}
+
+static pid_t clerk(uint32_t number)
+{
+    yk_terms_t terms = {.tenant_id = 1,
+                        .booker = "",
+                        .who = "clerk",
+                        .confirm = YK_CONFIRM_BOOKER,
+                        .hold_ttl = apr_time_from_sec(600),
+                        .hold_max_lifetime = apr_time_from_sec(1800),
+                        .checkout_ttl = apr_time_from_sec(600),
+                        .wait = apr_time_from_sec(10),
+                        .hold_places = 8};
+    yk_lane_host_t host = {.lanes = lanes, .workers = workers, .realm = 1};
+    yk_catalogue_t *catalogue;
+    yk_store_t *store;
+    apr_pool_t *p;
+    pid_t pid = fork();
+
+    if (pid != 0) {
+        return pid;
+    }
+    apr_pool_create(&p, NULL);
+    host.identity = yk_worker_identity((uint32_t)getpid());
+    host.worker = yk_workers_join(workers, 1, 1);
+    if (yk_catalogue_create(&catalogue, plans, p) != APR_SUCCESS ||
+        yk_store_open(&store, server_params("contract", p), p) != APR_SUCCESS) {
+        _exit(3);
+    }
+    if (number == 0) {
+        yk_lane_step = die_in_time;
+    }
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        yk_desk_t *desk = yk_desk_make(store, catalogue, &terms, p);
+
+        yk_desk_lane(desk, &host);
+        clerk_round(desk, number, round, p);
+        yk_store_rest(store);
+    }
+    _exit(0);
+}
+
+/* @return 1 when worker 0 outlived its rounds: there are no more steps */
+static int crash_at(uint32_t step)
+{
+    pid_t pids[CLERKS];
+    MYSQL *line = book_line();
+    int status, outlived = 0;
+    long long held;
+
+    memset(told, 0, sizeof(*told));
+    server_run(line, "UPDATE yoyaku_slot_place SET order_id=0,state=0,"
+                     "until_us=0");
+    server_run(line, "DELETE FROM yoyaku_booking");
+    server_run(line, "DELETE FROM yoyaku_order");
+    die_at = step;
+    for (uint32_t i = 0; i < CLERKS; i++) {
+        pids[i] = clerk(i);
+    }
+    ck_assert_int_eq(waitpid(pids[0], &status, 0), pids[0]);
+    yk_workers_bury(workers, (uint32_t)pids[0]);
+    outlived = WIFEXITED(status);
+    ck_assert(!outlived || WEXITSTATUS(status) == 0);
+    for (uint32_t i = 1; i < CLERKS; i++) {
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_msg(status == 0, "step %u, clerk %u: %d", step, i, status);
+    }
+    ck_assert_uint_le(told->held[CONTESTED], 1);
+    ck_assert_int_eq(server_number(line, "SELECT COUNT(*) FROM "
+                                         "yoyaku_slot_place WHERE place_no=0 "
+                                         "AND state=1"),
+                     1);
+    held = server_number(line, "SELECT COUNT(*) FROM yoyaku_slot_place WHERE "
+                               "state=1 AND place_no>3");
+    ck_assert_int_eq(held, (CLERKS - 1) * ROUNDS);
+    ck_assert_int_eq(
+        server_number(line, "SELECT COUNT(*) FROM yoyaku_slot_place p WHERE "
+                            "p.state=1 AND (SELECT COUNT(*) FROM "
+                            "yoyaku_booking b WHERE b.order_id=p.order_id AND "
+                            "b.place_no=p.place_no AND b.live=1)<>1"),
+        0);
+    ck_assert_int_eq(
+        server_number(line, "SELECT COUNT(*) FROM yoyaku_booking b WHERE "
+                            "b.live=1 AND (SELECT p.order_id FROM "
+                            "yoyaku_slot_place p WHERE p.slot_id=b.slot_id AND "
+                            "p.place_no=b.place_no)<>b.order_id"),
+        0);
+    return outlived;
+}
+
+START_TEST(a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else)
+{
+    uint32_t step = 1;
+
+    stage_make();
+    while (step < 400 && !crash_at(step)) {
+        /* each step of the first wishes, then wider apart */
+        step += step < 40 ? 1 : 7;
+    }
+    ck_assert_uint_gt(lanes->counts.rescued, 0);
+    ck_assert_uint_gt(step, 60);
+    ck_assert_uint_lt(step, 400);
+    stage_end();
+}
+END_TEST
+
 TCase *lane_case(void)
 {
     TCase *tcase = tcase_create("lane");
@@ -240,5 +402,6 @@ TCase *lane_case(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, holds_through_a_lane_sell_every_place_once);
     tcase_add_test(tcase, workers_killed_at_any_moment_lose_and_double_nothing);
+    tcase_add_test(tcase, a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else);
     return tcase;
 }
