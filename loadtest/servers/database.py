@@ -172,6 +172,7 @@ class Database:
                     "--auth-root-authentication-method=socket",
                     f"--auth-root-socket-user={getpass.getuser()}",
                     "--skip-test-db", "--skip-name-resolve",
+                    "--force",  # also where the host has no name
                     f"--user={getpass.getuser()}",
                     "--innodb-log-file-size=16M"]
             done = subprocess.run(argv, capture_output=True, text=True,

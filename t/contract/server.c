@@ -64,6 +64,7 @@ static void install(void)
                     "--no-defaults",
                     "--auth-root-authentication-method=normal",
                     "--skip-test-db",
+                    "--force", /* also where the host has no name */
                     option("--datadir=", below("/data")),
                     geteuid() == 0 ? "--user=root" : NULL,
                     NULL};
