@@ -19,6 +19,36 @@ static int meets_order(const yk_turn_t *turns, uint32_t index)
     return 0;
 }
 
+/* What is claimed, read in one packet. When that fails each reads its own. */
+static void read_claims(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
+                        apr_pool_t *p)
+{
+    yk_claimed_t *claimed = apr_pcalloc(p, n * sizeof(*claimed));
+    uint32_t nclaimed = 0;
+    apr_time_t now = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const yk_deed_t *deed = &turns[i].deed;
+
+        if (turns[i].turn == YK_TURN_OPEN && deed->claim != NULL) {
+            claimed[nclaimed].tenant_id = deed->desk->terms.tenant_id;
+            claimed[nclaimed].token = deed->claim->token;
+            claimed[nclaimed++].order_id = deed->claim->order_id;
+        }
+    }
+    if (nclaimed == 0 || yk_store_claimed(desk->store, claimed, nclaimed, &now,
+                                          p) != APR_SUCCESS) {
+        return;
+    }
+    nclaimed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (turns[i].turn == YK_TURN_OPEN && turns[i].deed.claim != NULL) {
+            turns[i].deed.claimed = &claimed[nclaimed++];
+            turns[i].deed.claimed_at = now;
+        }
+    }
+}
+
 static void plan_all(yk_turn_t *turns, uint32_t n, yk_ledger_t *l,
                      apr_pool_t *p)
 {
@@ -27,7 +57,9 @@ static void plan_all(yk_turn_t *turns, uint32_t n, yk_ledger_t *l,
         yk_deed_t *deed = &turn->deed;
         apr_status_t rv;
 
-        turn->turn = YK_TURN_OPEN;
+        if (turn->turn != YK_TURN_OPEN) {
+            continue;
+        }
         deed->pt = p;
         rv = yk_deed_plan(deed, l);
         if (rv != APR_SUCCESS || meets_order(turns, i)) {
@@ -60,6 +92,25 @@ static void leave_alone(yk_turn_t *turns, uint32_t n)
     }
 }
 
+/* Is the booker's anchor the only row that did not come back? */
+static int lacks_booker_only(const yk_deed_t *deed)
+{
+    int lacks = 0;
+
+    for (uint32_t i = 0; i < deed->nanchors; i++) {
+        const yk_anchor_key_t *key = &deed->anchors[i];
+
+        if (!yk_ledger_anchor(deed->ledger, key->kind, key->owner, key->no)
+                 ->found) {
+            if (key->kind != YK_ANCHOR_BOOKER) {
+                return 0;
+            }
+            lacks = 1;
+        }
+    }
+    return lacks;
+}
+
 /* One deed against the locked rows and what those before it took. Stays OPEN
  * when its answer depends on the COMMIT. */
 static void decide_one(yk_turn_t *turn)
@@ -69,6 +120,10 @@ static void decide_one(yk_turn_t *turn)
     yk_verdict_e verdict;
 
     deed->reply->now_us = deed->ledger->now_us;
+    if (!turn->was_next && lacks_booker_only(deed)) {
+        turn->turn = YK_TURN_NEXT;
+        return;
+    }
     if ((once != NULL && (once->found || once->is_new)) ||
         !yk_deed_plan_holds(deed)) {
         turn->turn = YK_TURN_ALONE;
@@ -132,6 +187,7 @@ void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
     apr_status_t rv;
 
     l->skip_locked = 1;
+    read_claims(desk, turns, n, p);
     plan_all(turns, n, l, p);
     if (count_open(turns, n) == 0) {
         return;

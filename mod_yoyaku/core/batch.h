@@ -14,7 +14,9 @@
  * decided in order of arrival against the rows and what the deeds before it
  * took; one packet writes and commits. A refused deed leaves no trace.
  *
- * What cannot be decided so is left ALONE, for its owner to do by itself:
+ * A deed whose booker's anchor somebody else holds is put off to the NEXT batch
+ * once: the booker's other wish is being committed. What cannot be decided at
+ * all here is left ALONE, for its owner to do by itself:
  * a deed whose rows did not come back, whose plan was too old, that meets a
  * bound with due orders under it, whose key is known or stands earlier in the
  * batch, or whose order does. When the database refuses the batch, all that
@@ -25,6 +27,7 @@ typedef enum yk_turn_e {
     YK_TURN_OPEN,      /**< before */
     YK_TURN_DONE,      /**< the reply is final */
     YK_TURN_ALONE,     /**< nothing was written for it: do it alone */
+    YK_TURN_NEXT,      /**< nothing was written: first in the next batch */
     YK_TURN_UNRESOLVED /**< the fate of the COMMIT is not known */
 } yk_turn_e;
 
@@ -32,6 +35,7 @@ typedef struct yk_turn_t {
     yk_deed_t deed; /**< made by yk_deed_make() */
     yk_reply_t reply;
     yk_turn_e turn;
+    int was_next; /**< it was put off before: not again */
 } yk_turn_t;
 
 /**

@@ -341,9 +341,8 @@ static apr_status_t find_done(yk_deed_t *deed, int *done)
     }
     else {
         yk_token_hash(&token, deed->token);
-        rv = yk_store_order_by_token(store, &order, NULL,
-                                     deed->desk->terms.tenant_id, &token,
-                                     deed->p);
+        rv = yk_store_order_by_token(
+            store, &order, NULL, deed->desk->terms.tenant_id, &token, deed->p);
         *done = rv == APR_SUCCESS;
         reply->token = *done ? deed->token : NULL;
     }
@@ -354,11 +353,10 @@ static apr_status_t find_done(yk_deed_t *deed, int *done)
         reply->order = order;
         reply->created = deed->begins;
         reply->late = order->late;
-        reply->answer = deed->begins && order->state != YK_ORDER_CONFIRMED
-                            ? YK_ANSWER_HELD
-                        : order->state == YK_ORDER_REFUND_DUE
-                            ? YK_ANSWER_REFUND_DUE
-                            : YK_ANSWER_OK;
+        reply->answer =
+            deed->begins && order->state != YK_ORDER_CONFIRMED ? YK_ANSWER_HELD
+            : order->state == YK_ORDER_REFUND_DUE ? YK_ANSWER_REFUND_DUE
+                                                  : YK_ANSWER_OK;
     }
     return rv;
 }

@@ -52,10 +52,13 @@ struct yk_deed_t {
     int begins;    /**< it may begin an order: a hold */
     apr_pool_t *p; /**< the reply's */
 
-    uint64_t change_id;       /**< for the journal; 0: any */
-    apr_time_t deadline;      /**< wall clock; 0: the terms' wait from now */
-    int led;                  /**< its own process led its batch */
-    int maybe_done;           /**< it may have been done by one that died */
+    uint64_t change_id;  /**< for the journal; 0: any */
+    apr_time_t deadline; /**< wall clock; 0: the terms' wait from now */
+    int led;             /**< its own process led its batch */
+    int maybe_done;      /**< it may have been done by one that died */
+
+    const yk_claimed_t *claimed; /**< its claim was read with others */
+    apr_time_t claimed_at;
 
     /* of this attempt */
     apr_pool_t *pt;

@@ -82,37 +82,53 @@ const yk_price_t *yk_deed_price(const yk_slot_t *slot, uint32_t price_no)
     return NULL;
 }
 
-apr_status_t yk_deed_claim(yk_deed_t *deed)
+/* The claimed order as the book has it; deed->seen NULL: there is none. */
+static apr_status_t read_claim(yk_deed_t *deed, apr_time_t *now)
 {
     const yk_claim_t *claim = deed->claim;
     yk_store_t *store = deed->desk->store;
     uint32_t tenant_id = deed->desk->terms.tenant_id;
+    apr_status_t rv;
+
+    if (deed->claimed != NULL && !deed->claimed->is_torn) {
+        deed->seen = deed->claimed->order;
+        *now = deed->claimed_at;
+        return APR_SUCCESS;
+    }
+    rv = claim->token != NULL
+             ? yk_store_order_by_token(store, &deed->seen, now, tenant_id,
+                                       claim->token, deed->pt)
+             : yk_store_order(store, &deed->seen, now, tenant_id,
+                              claim->order_id, deed->pt);
+    if (rv != APR_SUCCESS) {
+        deed->seen = NULL;
+    }
+    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+}
+
+apr_status_t yk_deed_claim(yk_deed_t *deed)
+{
+    const yk_claim_t *claim = deed->claim;
+    int forgives = deed->begins && claim != NULL && claim->weak;
     yk_order_state_e state;
-    apr_time_t now;
+    apr_time_t now = 0;
     apr_status_t rv;
 
     if (claim == NULL || deed->claim_void) {
         return APR_SUCCESS;
     }
-    rv = claim->token != NULL
-             ? yk_store_order_by_token(store, &deed->seen, &now, tenant_id,
-                                       claim->token, deed->pt)
-             : yk_store_order(store, &deed->seen, &now, tenant_id,
-                              claim->order_id, deed->pt);
-    if (rv == APR_NOTFOUND) {
-        deed->seen = NULL;
-        if (!deed->begins || !claim->weak) {
+    rv = read_claim(deed, &now);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (deed->seen == NULL) {
+        if (!forgives) {
             yk_deed_refuse_field(deed, YK_ANSWER_UNKNOWN, "order", NULL);
         }
         return APR_SUCCESS;
     }
-    if (rv != APR_SUCCESS) {
-        deed->seen = NULL;
-        return rv;
-    }
     state = yk_order_state_at(deed->seen, now);
-    if (deed->begins && claim->weak && state != YK_ORDER_HELD &&
-        state != YK_ORDER_LOCKED) {
+    if (forgives && state != YK_ORDER_HELD && state != YK_ORDER_LOCKED) {
         deed->seen = NULL;
     }
     return APR_SUCCESS;

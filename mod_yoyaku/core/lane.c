@@ -76,6 +76,7 @@ static void read_turn(yk_deed_t *own, yk_turn_t *turn,
     turn->deed.token = wish->token;
     memcpy(turn->deed.salt, wish->salt, sizeof(wish->salt));
     turn->deed.change_id = wish->change_id;
+    turn->was_next = record->was_next != 0;
     turn->turn = YK_TURN_OPEN;
 }
 
@@ -85,10 +86,12 @@ static void note_orders(void *baton)
 {
     batch_t *batch = baton;
 
+    yk_lane_may_die();
     for (uint32_t i = 0; i < batch->n; i++) {
         atomic_store(&batch->host->lanes->record[batch->numbers[i]].order_id,
                      batch->turns[i].deed.order_id);
     }
+    yk_lane_may_die();
 }
 
 static yk_lane_word_e outcome_of(yk_turn_e turn)
@@ -114,6 +117,7 @@ static void post(batch_t *batch, uint32_t i)
     if (!yk_lane_word_turn(record, word, YK_LANE_ANSWERING)) {
         return;
     }
+    yk_lane_may_die();
     if (outcome == YK_LANE_ANSWERED) {
         bytes = yk_lane_reply_write(record->reply, YK_LANE_REPLY_BYTES,
                                     &batch->turns[i].reply);
@@ -122,6 +126,7 @@ static void post(batch_t *batch, uint32_t i)
     yk_lane_word_turn(
         record, yk_lane_word(yk_lane_word_ticket(word), YK_LANE_ANSWERING),
         outcome);
+    yk_lane_may_die();
     yk_word_wake(&record->word);
 }
 
@@ -158,6 +163,24 @@ static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
     count_batch(batch, yk_state_now() - begun);
 }
 
+/* Wishes for the next batch go to the front of the queue, in their order. The
+ * leader's own is done alone instead: its turn to lead is over. */
+static void put_off(batch_t *batch, uint32_t lane, int is_locked)
+{
+    for (uint32_t i = batch->n; i > 0; i--) {
+        if (batch->turns[i - 1].turn != YK_TURN_NEXT) {
+            continue;
+        }
+        if (i - 1 == batch->own || !is_locked) {
+            batch->turns[i - 1].turn = YK_TURN_ALONE;
+        }
+        else {
+            yk_lane_put_off(batch->host, lane, batch->numbers[i - 1],
+                            batch->words[i - 1]);
+        }
+    }
+}
+
 /* Lead one batch. The next leader begins before the answers are posted. */
 static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
                          uint32_t lane, uint32_t number)
@@ -173,8 +196,12 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
     host->lanes->lane[lane].led_since_us = (uint64_t)yk_state_now();
     yk_lane_unlock(host, lane);
     atomic_fetch_add(&host->lanes->counts.leaders, 1);
+    yk_lane_may_die();
     run_batch(deed, &batch, number);
-    if (yk_lane_lock(host, lane) == APR_SUCCESS) {
+    yk_lane_may_die();
+    rv = yk_lane_lock(host, lane);
+    put_off(&batch, lane, rv == APR_SUCCESS);
+    if (rv == APR_SUCCESS) {
         if (host->lanes->lane[lane].leads == number &&
             host->lanes->lane[lane].leader == host->identity) {
             yk_lane_hand_on(host, lane);
@@ -182,8 +209,9 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
         }
         yk_lane_unlock(host, lane);
     }
+    yk_lane_may_die();
     for (uint32_t i = 0; i < batch.n; i++) {
-        if (i != batch.own) {
+        if (i != batch.own && batch.turns[i].turn != YK_TURN_NEXT) {
             post(&batch, i);
         }
     }
@@ -383,6 +411,7 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
     record->urgent = deed->ask->kind == YK_ASK_CONFIRM;
     record->has_line = host->has_line != 0;
     record->realm = host->realm;
+    record->was_next = 0;
     if (record->ask_bytes == 0) {
         return APR_ENOSPC;
     }

@@ -40,6 +40,15 @@ static void lanes_renew(void *memory)
 const yk_state_kind_t yk_lanes_kind = {
     "lanes", YK_LANES_LAYOUT, sizeof(yk_lanes_t), lanes_fresh, lanes_renew};
 
+void (*yk_lane_step)(void);
+
+void yk_lane_may_die(void)
+{
+    if (yk_lane_step != NULL) {
+        yk_lane_step();
+    }
+}
+
 uint32_t yk_lane_word(uint32_t ticket, yk_lane_word_e state)
 {
     return ticket << 8 | (uint32_t)state;
@@ -109,6 +118,7 @@ static int claim(const yk_lane_host_t *host, uint32_t number, int of_dead)
                                         host->identity)) {
         return 0;
     }
+    yk_lane_may_die();
     atomic_store(&record->worker, host->worker);
     ticket = yk_lane_word_ticket(atomic_load(&record->word));
     atomic_store(&record->word, yk_lane_word(ticket + 1, YK_LANE_WRITING));
@@ -222,8 +232,11 @@ void yk_lane_append(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
     /* The arrival before the word: whoever links anew reads both. */
     record->arrival = ++queue->arrivals;
     record->lane = lane;
+    yk_lane_may_die();
     yk_lane_word_turn(record, atomic_load(&record->word), YK_LANE_WAITING);
+    yk_lane_may_die();
     link_last(host->lanes, queue, number);
+    yk_lane_may_die();
 }
 
 void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
@@ -243,9 +256,11 @@ void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
         else {
             lanes->record[before].next = lanes->record[at].next;
         }
+        yk_lane_may_die();
         if (queue->tail == at) {
             queue->tail = before;
         }
+        yk_lane_may_die();
         queue->length--;
         return;
     }
@@ -282,6 +297,7 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
         return 0;
     }
     queue->leader = host->identity;
+    yk_lane_may_die();
     queue->leads = number;
     queue->led_since_us = (uint64_t)yk_state_now();
     return 1;
@@ -354,8 +370,29 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
         atomic_store(&record->leader, host->identity);
         words[i] = yk_lane_word(ticket, YK_LANE_TAKEN);
         atomic_store(&record->word, words[i]);
+        yk_lane_may_die();
     }
     return n;
+}
+
+void yk_lane_put_off(const yk_lane_host_t *host, uint32_t lane, uint32_t number,
+                     uint32_t word)
+{
+    yk_lanes_t *lanes = host->lanes;
+    yk_lane_queue_t *queue = &lanes->lane[lane];
+    yk_lane_record_t *record = &lanes->record[number];
+
+    if (!yk_lane_word_turn(record, word, YK_LANE_WAITING)) {
+        return; /* its owner has given up */
+    }
+    yk_lane_may_die();
+    record->was_next = 1;
+    record->next = queue->head;
+    queue->head = number;
+    if (queue->tail == YK_LANE_NONE) {
+        queue->tail = number;
+    }
+    queue->length++;
 }
 
 void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
@@ -383,8 +420,10 @@ void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
         return;
     }
     queue->leader = atomic_load(&lanes->record[chosen].owner);
+    yk_lane_may_die();
     queue->leads = chosen;
     queue->led_since_us = (uint64_t)yk_state_now();
+    yk_lane_may_die();
     yk_lane_word_turn(&lanes->record[chosen],
                       atomic_load(&lanes->record[chosen].word), YK_LANE_LEAD);
     yk_word_wake(&lanes->record[chosen].word);

@@ -11,6 +11,10 @@
  * Calls with `queue` are under its lock.
  */
 
+/** For tests: called wherever a worker may die; NULL in the product. */
+extern void (*yk_lane_step)(void);
+void yk_lane_may_die(void);
+
 /** Word of a ticket in a state. */
 uint32_t yk_lane_word(uint32_t ticket, yk_lane_word_e state);
 yk_lane_word_e yk_lane_word_state(uint32_t word);
@@ -45,6 +49,10 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t numbers[YK_LANE_BATCH],
                         uint32_t words[YK_LANE_BATCH]);
+
+/** Put a record that the leader has TAKEN back, before all others. */
+void yk_lane_put_off(const yk_lane_host_t *host, uint32_t lane, uint32_t number,
+                     uint32_t word);
 
 /** Let somebody who waits lead; by preference one with a connection. */
 void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane);

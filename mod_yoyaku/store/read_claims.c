@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include "rows.h"
+
+/* Who claims what: many orders, each by its token or its number, in one
+ * packet. Nothing is locked; whoever decides compares versions after locking.
+ */
+
+typedef struct claims_t {
+    yk_claimed_t *claimed;
+    uint32_t n;
+    apr_time_t *now;
+    apr_pool_t *p;
+} claims_t;
+
+static void order_row(void *baton, char **row, const unsigned long *lengths)
+{
+    claims_t *c = baton;
+    yk_claimed_t *claimed = &c->claimed[yk_column_uint(row[0])];
+
+    claimed->order = yk_order_read(row + 1, lengths + 1, c->p);
+}
+
+/* Lines are a statement of their own: an order written in between is torn, and
+ * counts as not read. */
+static void line_row(void *baton, char **row, const unsigned long *lengths)
+{
+    claims_t *c = baton;
+    yk_claimed_t *claimed = &c->claimed[yk_column_uint(row[0])];
+
+    if (claimed->order == NULL || claimed->is_torn) {
+        return;
+    }
+    if (claimed->order->version != yk_column_uint(row[1])) {
+        claimed->is_torn = 1;
+        return;
+    }
+    yk_line_read(claimed->order, row + 2, lengths + 2, c->p);
+}
+
+static void clock_row(void *baton, char **row, const unsigned long *lengths)
+{
+    claims_t *c = baton;
+    *c->now = yk_column_int(row[0]);
+}
+
+/* The list of claims of one kind, joined to their orders. */
+static int list_of(yk_sql_t *sql, const claims_t *c, int by_token)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        n += (c->claimed[i].token != NULL) == by_token;
+    }
+    if (sql == NULL || n == 0) {
+        return n;
+    }
+    yk_sql_put(sql, " FROM (");
+    for (uint32_t i = 0; i < c->n; i++) {
+        const yk_claimed_t *claimed = &c->claimed[i];
+
+        if ((claimed->token != NULL) != by_token) {
+            continue;
+        }
+        yk_sql_item(sql, i);
+        yk_sql_item_uint(sql, "t", claimed->tenant_id);
+        if (by_token) {
+            yk_sql_item_hex(sql, "h", claimed->token->bytes, YK_HASH_BYTES);
+        }
+        else {
+            yk_sql_item_uint(sql, "o", claimed->order_id);
+        }
+    }
+    yk_sql_put(sql, by_token ? ") w STRAIGHT_JOIN yoyaku_order o"
+                               " FORCE INDEX (by_token)"
+                               " ON o.token_hash=w.h AND o.tenant_id=w.t"
+                             : ") w STRAIGHT_JOIN yoyaku_order o"
+                               " FORCE INDEX (PRIMARY)"
+                               " ON o.order_id=w.o AND o.tenant_id=w.t");
+    return n;
+}
+
+static void ask(yk_packet_t *packet, claims_t *c, int by_token, int lines)
+{
+    yk_sql_t *sql;
+
+    if (list_of(NULL, c, by_token) == 0) {
+        return;
+    }
+    sql = yk_packet_ask(packet, lines ? line_row : order_row, c);
+    yk_sql_put(sql, lines ? "SELECT w.i,o.version"
+                          : "SELECT w.i,o.order_id,"
+                            "o.version");
+    yk_sql_put(sql, lines ? yk_line_select : yk_order_select);
+    list_of(sql, c, by_token);
+    if (lines) {
+        yk_sql_put(sql, " STRAIGHT_JOIN yoyaku_booking b FORCE INDEX (PRIMARY)"
+                        " ON b.order_id=o.order_id");
+    }
+}
+
+apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
+                              uint32_t n, apr_time_t *now, apr_pool_t *p)
+{
+    claims_t c = {claimed, n, now, p};
+    yk_packet_t *packet = yk_packet_make(store);
+    yk_sql_t *sql;
+
+    for (uint32_t i = 0; i < n; i++) {
+        claimed[i].order = NULL;
+        claimed[i].is_torn = 0;
+    }
+    for (int lines = 0; lines < 2; lines++) {
+        ask(packet, &c, 1, lines);
+        ask(packet, &c, 0, lines);
+    }
+    sql = yk_packet_ask(packet, clock_row, &c);
+    yk_sql_put(sql, "SELECT ");
+    yk_sql_clock(sql, store->shift_us);
+    return yk_packet_run(packet);
+}
