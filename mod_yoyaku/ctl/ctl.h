@@ -181,7 +181,16 @@ typedef int yk_ctl_fn(yk_ctl_t *ctl);
     X("throttle refuse", yk_ctl_throttle_refuse, 1, 1, "NAME",                 \
       "Refuse all that wait under a rule.")                                    \
     X("throttle zero", yk_ctl_throttle_zero, 1, 1, "NAME",                     \
-      "Begin a rule's counters anew.")
+      "Begin a rule's counters anew.") \
+    X("room list", yk_ctl_room_list, 0, 0, "",                                 \
+      "List the running server's waiting rooms.")                              \
+    X("room pause", yk_ctl_room_pause, 1, 1, "NAME",                           \
+      "Call nobody more; who is inside stays inside.")                         \
+    X("room resume", yk_ctl_room_resume, 1, 1, "NAME", "Call numbers again.")  \
+    X("room rate", yk_ctl_room_rate, 2, 2, "NAME RATE|reset",                  \
+      "Call at another rate: 40/s, 90/min.")                                   \
+    X("room say", yk_ctl_room_say, 2, 2, "NAME MESSAGE",                       \
+      "Show a message in the room and its page; \"\" takes it away.")
 
 #define YK_CTL_DECLARE(words, fn, least, most, synopsis, what) yk_ctl_fn fn;
 YK_CTL_COMMANDS(YK_CTL_DECLARE)

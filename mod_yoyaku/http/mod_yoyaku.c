@@ -2,6 +2,7 @@
 #include "http.h"
 #include "desk.h"
 #include "measure.h"
+#include "room.h"
 #include "throttle.h"
 #include "lane.h"
 
@@ -92,8 +93,8 @@ void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 
 static const command_rec directives[] = {
     YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
-        YK_HTTP_MEASURE_DIRECTIVES
-    YK_HTTP_LANE_DIRECTIVES{NULL}};
+        YK_HTTP_MEASURE_DIRECTIVES YK_HTTP_ROOM_DIRECTIVES
+            YK_HTTP_LANE_DIRECTIVES{NULL}};
 
 static void hooks(apr_pool_t *p)
 {

@@ -14,6 +14,7 @@
 #include "desk.h"
 #include "measure.h"
 #include "refusal.h"
+#include "room.h"
 #include "throttle.h"
 
 #define PATHS 40  /* of the table of paths are shown */
@@ -80,6 +81,9 @@ static json_t *locks_tree(void)
         locks[YK_LOCK_THROTTLE] =
             &yk_throttle_table(yk_http_throttle_shared())->lock;
     }
+    if (yk_http_room_shared() != NULL) {
+        locks[YK_LOCK_ROOM] = yk_rooms_lock(yk_http_room_shared());
+    }
     if (yk_http_measure_stats() != NULL) {
         locks[YK_LOCK_PATHS] = yk_stats_lock(yk_http_measure_stats());
     }
@@ -100,6 +104,10 @@ json_t *yk_http_overview_tree(request_rec *r)
             tree, "memory",
             yk_stats_document_workers(yk_throttle_workers(throttle), r->pool));
     }
+    json_object_set_new(tree, "rooms",
+                        yk_http_room_shared() != NULL
+                            ? yk_rooms_document(yk_http_room_shared(), r->pool)
+                            : json_array());
     if (stats != NULL) {
         json_object_set_new(tree, "totals", yk_stats_document_totals(stats));
         json_object_set_new(tree, "paths",

@@ -8,5 +8,6 @@ Suite *rule_suite(void);
 Suite *queue_suite(void);
 Suite *queue_model_suite(void);
 Suite *shared_suite(void);
+Suite *room_suite(void);
 
 #endif
