@@ -54,6 +54,7 @@ static void install(const char *data, const char *log, apr_pool_t *p)
                                 "--user=root",
                                 "--auth-root-authentication-method=normal",
                                 "--skip-test-db",
+                                "--force", /* also where the host has no name */
                                 "--innodb-log-file-size=8M",
                                 apr_pstrcat(p, "--datadir=", data, NULL),
                                 NULL};
@@ -145,6 +146,9 @@ server_t *server_start(apr_pool_t *p)
     if (mkdir(server->folder, 0700) != 0) {
         give_up(server->folder, strerror(errno));
     }
+    /* a starting mariadbd deletes every temporary table in its tmpdir, also
+     * those of another one that runs */
+    setenv("TMPDIR", server->folder, 1);
     log = apr_pstrcat(p, server->folder, "/log", NULL);
     data = apr_pstrcat(p, server->folder, "/data", NULL);
     install(data, log, p);
