@@ -28,7 +28,7 @@ def commits(sql):
 
 
 def locks(sql):
-    return b"FOR UPDATE" in sql and b"COMMIT" not in sql
+    return b"yoyaku_slot_place" in sql and b"FOR UPDATE" in sql
 
 
 def owner(rig, slot, guid):
