@@ -33,7 +33,9 @@
     X(THROTTLE, "throttle", "rules, holders and their queues")                 \
     X(THROTTLE_BEFORE, "throttle_before", "those of the layout before")        \
     X(ROOM, "room", "numbers and passes of all rooms")                         \
-    X(PATHS, "paths", "the table of the heaviest paths")
+    X(PATHS, "paths", "the table of the heaviest paths")                       \
+    X(BOARDS, "boards", "which boards there are and where they lie")           \
+    X(BOARD, "board", "the board of one slot")
 
 #define YK_LOCK_BUCKETS 32
 

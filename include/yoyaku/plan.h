@@ -147,6 +147,13 @@ uint32_t yk_plan_find_section(const yk_plan_t *plan, const char *name);
 void yk_plan_document(const yk_plan_t *plan, const char **json, apr_size_t *len,
                       uint32_t section_no, apr_pool_t *p);
 
+/**
+ * The same, all of it, as a file, and compressed under PATH.gz: temporary
+ * names, rename.
+ */
+apr_status_t yk_plan_save(const yk_plan_t *plan, const char *path,
+                          apr_pool_t *ptemp);
+
 /* ---- seating a party: plan_seat.c ---- */
 
 typedef enum yk_seating_e {

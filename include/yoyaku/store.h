@@ -68,13 +68,6 @@ void yk_store_rest(yk_store_t *store);
  */
 apr_status_t yk_store_session_set(void *line, apr_pool_t *ptemp);
 
-/**
- * Let no answer on this line take longer: then the line counts as broken. For
- * lines that somebody else opened without a time-out. Does nothing under a
- * client library that offers no way (libmysqlclient).
- */
-void yk_store_patience_set(void *line, apr_interval_time_t patience);
-
 /** Is the database fit: schema version, every table InnoDB, row locks lock
  *  (a second line sees 1205 or nothing with SKIP LOCKED), writable, zone and
  *  isolation right.
@@ -165,6 +158,42 @@ typedef struct yk_board_t {
 } yk_board_t;
 apr_status_t yk_store_board(yk_store_t *store, yk_board_t **board,
                             const yk_slot_t *slot, apr_pool_t *p);
+
+/** Some of it, as the rows stand: what is held past its deadline is held. */
+typedef struct yk_board_row_t {
+    uint32_t place_no;
+    yk_place_state_e state;
+    apr_time_t until_us;
+    uint64_t version;
+} yk_board_row_t;
+
+typedef struct yk_pool_row_t {
+    uint32_t area_no;
+    int64_t left;            /**< max - used */
+    uint64_t version;
+} yk_pool_row_t;
+
+typedef struct yk_board_part_t {
+    apr_time_t now_us;       /**< read before the rows */
+    uint32_t nrows, npools;
+    yk_board_row_t *rows;    /**< ascending place_no */
+    yk_pool_row_t *pools;    /**< of every area with an anchor */
+} yk_board_part_t;
+
+/**
+ * Places from `first` on, at most `most`, and (first 0) the anchors. So a hall
+ * of any size is read in parts that a worker has room for.
+ */
+apr_status_t yk_store_board_part(yk_store_t *store, yk_board_part_t *part,
+                                 uint64_t slot_id, uint32_t first,
+                                 uint32_t most, apr_pool_t *p);
+
+/** Called after every COMMIT of yk_store_write(), before it returns.
+ *  @param took how long the packet was under way */
+typedef void yk_store_written_fn(void *baton, yk_ledger_t *ledger,
+                                 apr_interval_time_t took);
+void yk_store_written(yk_store_t *store, yk_store_written_fn *written,
+                      void *baton);
 
 /** One journal row: what an order's transaction did to one slot. */
 typedef struct yk_entry_place_t {

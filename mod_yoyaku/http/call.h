@@ -144,14 +144,6 @@ void yk_http_document_order(yk_http_call_t *call, yk_http_json_t *j,
 
 /* ---- board.c ---- */
 
-/** A slot named by the path, and how its places stand unless board is NULL.
- *  @param fresh 1: prices and limits must be today's, too
- *  @return APR_NOTFOUND beside the statuses of answer.h */
-apr_status_t yk_http_board_read(yk_http_call_t *call, const yk_slot_t **slot,
-                                yk_board_t **board, int fresh);
-/** Free places by area; a closed area has none. */
-int64_t *yk_http_board_free(const yk_slot_t *slot, const yk_board_t *board,
-                            apr_pool_t *p);
 /** There is no such slot, or it could not be read. */
 int yk_http_board_refuse(yk_http_call_t *call, apr_status_t rv);
 

@@ -13,7 +13,6 @@
 
 /* made in the parent from pconf, read by the children */
 static const char *plans_folder;
-static char epoch[17];
 static server_rec *main_server;
 
 yk_catalogue_t *yk_http_desk_catalogue(server_rec *s)
@@ -23,9 +22,13 @@ yk_catalogue_t *yk_http_desk_catalogue(server_rec *s)
     return database != NULL ? database->catalogue : NULL;
 }
 
-const char *yk_http_desk_epoch(void)
+const char *yk_http_desk_plans(server_rec *s, apr_pool_t *p)
 {
-    return epoch;
+    const yk_http_database_t *database = yk_http_desk_scan_database(s);
+
+    return database == NULL
+               ? NULL
+               : apr_pstrcat(p, plans_folder, "/", database->name, NULL);
 }
 
 static void log_sink(yk_log_e level, apr_status_t rv, const char *line)
@@ -99,8 +102,6 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                        server_rec *s)
 {
-    unsigned char bytes[8];
-
     main_server = s;
     yk_log_sink_set(log_sink);
     /* optional functions are another generation's after a restart */
@@ -108,8 +109,6 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
-    yk_secret_random(bytes, sizeof(bytes));
-    apr_cpystrn(epoch, yk_text_hex(bytes, sizeof(bytes), ptemp), sizeof(epoch));
     if (yk_http_desk_probe_create(pconf) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "YK0406: state: no shared memory for a single page");

@@ -125,8 +125,8 @@ const char *yk_http_desk_set_state_dir(cmd_parms *cmd, void *dummy,
  *  not be made. */
 yk_catalogue_t *yk_http_desk_catalogue(server_rec *s);
 
-/** Random for this generation of the server: 16 hex digits. */
-const char *yk_http_desk_epoch(void);
+/** The folder of that server's plans; NULL: it has no desk. */
+const char *yk_http_desk_plans(server_rec *s, apr_pool_t *p);
 
 /* ---- desk_scan.c ---- */
 

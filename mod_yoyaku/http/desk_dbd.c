@@ -7,8 +7,8 @@
 #include <mod_dbd.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "board.h"
 #include "desk.h"
-#include "errand.h"
 #include "lane.h"
 
 /*
@@ -24,14 +24,10 @@
  *
  * When no line can be had the database is away; this process then asks again
  * after a second, for each try costs a time-out and a line in the log of
- * mod_dbd's own. While a thread of this process still waits for a database that
- * hangs (errand.h), nobody else is sent after it.
+ * mod_dbd's own.
  */
 
 #define AWAY_US APR_USEC_PER_SEC
-/* A database that does not answer for so long hangs. */
-#define CONNECT_US (5 * APR_USEC_PER_SEC)
-#define READ_US (10 * APR_USEC_PER_SEC)
 #define ATTEMPTS 64 /**< no pool keeps more lines that died */
 #define SESSION_KEY "yoyaku-session"
 
@@ -55,13 +51,6 @@ struct yk_http_kept_t {
     unsigned n;
     _Atomic int open; /* kept or in hand */
 };
-
-/* What the thread that connects is told. */
-typedef struct opening_t {
-    server_rec *s;
-    apr_pool_t *p;
-    int probing;
-} opening_t;
 
 struct yk_http_dbd_t {
     server_rec *s;
@@ -138,8 +127,6 @@ static apr_status_t session_set(ap_dbd_t *rec, apr_pool_t *ptemp)
     if (done != NULL) {
         return APR_SUCCESS;
     }
-    yk_store_patience_set(apr_dbd_native_handle(rec->driver, rec->handle),
-                          READ_US);
     rv = yk_store_session_set(apr_dbd_native_handle(rec->driver, rec->handle),
                               ptemp);
     if (rv == APR_SUCCESS) {
@@ -169,15 +156,13 @@ void yk_http_desk_dbd_hooks(apr_pool_t *p)
  * does not answer, but gives nothing in its stead: then we ask again, for the
  * next may be better or new. When nothing was thrown away it could not connect.
  */
-static void *line_open_errand(void *baton)
+static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
 {
-    const opening_t *opening = baton;
     int unfit = 0;
 
-    is_probing = opening->probing;
     for (int attempt = 0; attempt < ATTEMPTS && unfit < 2; attempt++) {
         apr_uint32_t buried = burials;
-        ap_dbd_t *rec = dbd_open(opening->p, opening->s);
+        ap_dbd_t *rec = dbd_open(dbd->kept->p, dbd->s);
 
         if (rec == NULL) {
             if (burials == buried) {
@@ -185,34 +170,14 @@ static void *line_open_errand(void *baton)
             }
             continue;
         }
-        if (is_mysql(rec) && session_set(rec, rec->pool) == APR_SUCCESS) {
+        if (is_mysql(rec) && session_set(rec, dbd->p) == APR_SUCCESS) {
+            dbd->kept->open++;
             return rec;
         }
-        dbd_close(opening->s, rec);
+        dbd_close(dbd->s, rec);
         unfit++;
     }
     return NULL;
-}
-
-static void line_came_late(void *baton, void *result)
-{
-    const opening_t *opening = baton;
-
-    if (!abandoned) {
-        dbd_close(opening->s, result);
-    }
-}
-
-static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
-{
-    opening_t opening = {dbd->s, dbd->kept->p, is_probing};
-    ap_dbd_t *rec = yk_http_errand_run(line_open_errand, line_came_late,
-                                       &opening, sizeof(opening), CONNECT_US);
-
-    if (rec != NULL) {
-        dbd->kept->open++;
-    }
-    return rec;
 }
 
 static void line_close(yk_http_dbd_t *dbd, const line_t *line)
@@ -330,7 +295,7 @@ static apr_status_t acquire(void *baton, void **native)
     line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
     if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
-        now < away_until || yk_http_errand_late() > 0) {
+        now < away_until) {
         return APR_ECONNRESET;
     }
     if (line->rec != NULL) {
@@ -384,11 +349,16 @@ apr_status_t yk_http_desk_dbd_attach(yk_store_t **store, yk_http_dbd_t **dbd,
     const yk_http_database_t *database = yk_http_desk_scan_database(s);
     yk_http_dbd_t *made = apr_pcalloc(p, sizeof(*made));
     yk_store_host_t host = {made, acquire, release};
+    apr_status_t rv;
 
     made->s = s;
     made->kept = database != NULL ? database->kept : NULL;
     made->p = p;
     made->lines[0].permit = made->lines[1].permit = YK_LANE_NO_PERMIT;
     *dbd = made;
-    return yk_store_attach(store, &host, p);
+    rv = yk_store_attach(store, &host, p);
+    if (rv == APR_SUCCESS) {
+        yk_http_board_watch(*store);
+    }
+    return rv;
 }

@@ -26,6 +26,7 @@ extern module AP_MODULE_DECLARE_DATA yoyaku_module;
 /* One a line, so that parts are added without meeting. */
 #define YK_HTTP_PARTS(X)                                                       \
     X(DESK, yk_http_desk)                                                      \
+    X(BOARD, yk_http_board)                                                    \
     X(ROOM, yk_http_room)                                                      \
     X(THROTTLE, yk_http_throttle)                                              \
     X(MEASURE, yk_http_measure)                                                \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http.h"
+#include "board.h"
 #include "desk.h"
 #include "measure.h"
 #include "room.h"
@@ -92,7 +93,7 @@ void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 }
 
 static const command_rec directives[] = {
-    YK_HTTP_DESK_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
+    YK_HTTP_DESK_DIRECTIVES YK_HTTP_BOARD_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
         YK_HTTP_MEASURE_DIRECTIVES YK_HTTP_ROOM_DIRECTIVES
             YK_HTTP_LANE_DIRECTIVES{NULL}};
 

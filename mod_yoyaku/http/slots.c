@@ -2,9 +2,7 @@
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <string.h>
-#include "call.h"
-
-#define CACHE "max-age=1"
+#include "board.h"
 
 typedef struct filters_t {
     const char *resource, *series, *state, *after; /**< NULL: any */
@@ -26,19 +24,33 @@ static void slot_members(yk_http_json_t *j, const yk_slot_t *slot,
     yk_http_json_number(j, "places", places);
 }
 
-/** Send a document under the hash of its bytes. */
-static int document_send(yk_http_call_t *call, yk_http_json_t *j)
-{
-    yk_hash_t hash;
-    apr_size_t len = 0;
-    const char *bytes = yk_http_json_done(j, &len);
+/** One of the two documents that are pages, and whom it is made for. */
+typedef struct page_t {
+    yk_http_call_t *call;
+    const filters_t *filters;
+} page_t;
 
-    yk_secret_hash(&hash, bytes, len);
-    if (yk_http_reply_public(call, yk_text_hex(hash.bytes, 8, j->p), CACHE) ==
-        OK) {
-        return OK;
+/** From the board's memory, made by one for all. */
+static int page_send(yk_http_call_t *call, page_t *page, const char *name,
+                     yk_page_make_fn *make)
+{
+    request_rec *r = call->r;
+    yk_boards_t *boards = yk_http_board_boards();
+    yk_page_t found;
+    apr_status_t rv = APR_ECONNRESET;
+    int is_gzip;
+
+    if (boards != NULL) {
+        rv = yk_page_get(boards, &found, yk_http_board_id(call, name),
+                         yk_http_board_age(r), make, page, r->pool);
     }
-    return yk_http_reply_bytes(call, HTTP_OK, "application/json", bytes, len);
+    if (rv != APR_SUCCESS) {
+        return yk_http_board_refuse(call, rv);
+    }
+    is_gzip = found.gzip_len > 0 && yk_http_accept_gzip(r);
+    return yk_http_board_send(call, found.hash, "", yk_http_board_cache(r, -1),
+                              is_gzip ? found.gzip : found.bytes,
+                              is_gzip ? found.gzip_len : found.len, is_gzip);
 }
 
 int yk_http_slots_index(yk_http_call_t *call)
@@ -48,7 +60,8 @@ int yk_http_slots_index(yk_http_call_t *call)
     yk_http_json_text(j, "slots", yk_http_route_url(call, "/slots"));
     yk_http_json_text(j, "holds", yk_http_route_url(call, "/holds"));
     yk_http_json_text(j, "order", yk_http_route_url(call, "/order"));
-    return document_send(call, j);
+    apr_table_setn(call->r->headers_out, "Cache-Control", "public, max-age=60");
+    return yk_http_reply_json(call, HTTP_OK, j);
 }
 
 /* ---- the list ---- */
@@ -113,28 +126,27 @@ static const char *next_url(const yk_http_call_t *call,
     return url;
 }
 
-int yk_http_slots_list(yk_http_call_t *call)
+static apr_status_t list_make(void *baton, const char **json, apr_size_t *len,
+                              apr_pool_t *p)
 {
-    apr_pool_t *p = call->r->pool;
-    filters_t filters = {NULL, NULL, NULL, NULL};
+    const page_t *page = baton;
+    const filters_t *filters = page->filters;
+    yk_http_call_t *call = page->call;
     yk_listed_t *list = NULL;
     yk_http_json_t *j = NULL;
     apr_time_t now = 0;
     uint32_t n = 0;
     int more = 0;
-    apr_status_t rv = filters_read(call, &filters);
+    apr_status_t rv =
+        call->store == NULL ? yk_http_call_open(call) : APR_SUCCESS;
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_open(call);
     if (rv == APR_SUCCESS) {
         rv = yk_store_slots(call->store, &list, &n, &more, &now,
-                            call->terms.tenant_id, filters.resource,
-                            filters.series, filters.state, filters.after, p);
+                            call->terms.tenant_id, filters->resource,
+                            filters->series, filters->state, filters->after, p);
     }
     if (rv != APR_SUCCESS) {
-        return yk_http_reply_status(call, rv);
+        return rv;
     }
     j = yk_http_json_make(512 * (n + 1), p);
     yk_http_json_array(j, "slots");
@@ -146,8 +158,23 @@ int yk_http_slots_list(yk_http_call_t *call)
     yk_http_json_end(j);
     yk_http_json_text(
         j, "next",
-        more && n > 0 ? next_url(call, &filters, list[n - 1].slot->key) : NULL);
-    return document_send(call, j);
+        more && n > 0 ? next_url(call, filters, list[n - 1].slot->key) : NULL);
+    *json = yk_http_json_done(j, len);
+    return APR_SUCCESS;
+}
+
+int yk_http_slots_list(yk_http_call_t *call)
+{
+    filters_t filters = {NULL, NULL, NULL, NULL};
+    page_t page = {call, &filters};
+
+    if (filters_read(call, &filters) != APR_SUCCESS) {
+        return yk_http_reply_fault(call);
+    }
+    return page_send(
+        call, &page,
+        next_url(call, &filters, filters.after != NULL ? filters.after : ""),
+        list_make);
 }
 
 /* ---- one ---- */
@@ -215,28 +242,95 @@ static void limits_write(yk_http_json_t *j, const yk_slot_t *slot)
     yk_http_json_end(j);
 }
 
-int yk_http_slots_look(yk_http_call_t *call)
+/** Free by area where the board has no room: counted in the book. */
+static apr_status_t free_count(yk_http_call_t *call, int64_t *free,
+                               apr_time_t *now, const yk_slot_t *slot,
+                               apr_pool_t *p)
 {
-    apr_pool_t *p = call->r->pool;
-    const yk_slot_t *slot = NULL;
     yk_board_t *board = NULL;
+    apr_status_t rv = yk_store_board(call->store, &board, slot, p);
+
+    for (uint32_t i = 0; rv == APR_SUCCESS && i < slot->nareas; i++) {
+        yk_plan_section_t section = {0};
+
+        if (slot->areas[i].mode == YK_MODE_POOLED) {
+            free[i] = board->area_free[i];
+        }
+        if (slot->areas[i].mode == YK_MODE_CLOSED || slot->plan == NULL ||
+            i >= yk_plan_sections(slot->plan)) {
+            continue;
+        }
+        yk_plan_section(slot->plan, &section, i);
+        for (uint32_t k = 0; k < section.places; k++) {
+            free[i] += section.first + k < board->nplaces &&
+                       board->states[section.first + k] == '0';
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        *now = board->now_us;
+    }
+    return rv;
+}
+
+static apr_status_t free_read(yk_http_call_t *call, int64_t *free,
+                              apr_time_t *now, const yk_slot_t *slot,
+                              apr_pool_t *p)
+{
+    yk_board_ref_t ref;
+    apr_status_t rv = yk_http_board_fresh(call, &ref);
+
+    if (rv == APR_ENOSPC) {
+        return free_count(call, free, now, slot, p);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = yk_board_free(yk_http_board_boards(), &ref, free, now,
+                           slot->nareas);
+        rv = rv == APR_NOTFOUND ? APR_TIMEUP : rv;
+    }
+    return rv;
+}
+
+/** Prices and limits are today's: read from the book, once for all who ask. */
+static apr_status_t look_make(void *baton, const char **json, apr_size_t *len,
+                              apr_pool_t *p)
+{
+    yk_http_call_t *call = ((const page_t *)baton)->call;
+    yk_board_source_t source;
+    const yk_slot_t *slot = NULL;
     yk_http_json_t *j = NULL;
     int64_t *free = NULL;
     int64_t sum = 0, places = 0;
-    apr_status_t rv = yk_http_board_read(call, &slot, &board, 1);
+    apr_time_t now = 0;
+    apr_status_t rv;
 
+    yk_http_board_source(&source, call);
+    rv = source.slot(call, &slot, 1);
     if (rv != APR_SUCCESS) {
-        return yk_http_board_refuse(call, rv);
+        return rv;
     }
-    free = yk_http_board_free(slot, board, p);
+    free = apr_pcalloc(p, (slot->nareas + 1) * sizeof(*free));
+    rv = free_read(call, free, &now, slot, p);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
     for (uint32_t i = 0; i < slot->nareas; i++) {
         sum += free[i];
         places += slot->areas[i].max;
     }
     j = yk_http_json_make(4096, p);
-    slot_members(j, slot, board->now_us, sum, places);
+    slot_members(j, slot, now, sum, places);
     areas_write(j, slot, free);
     prices_write(j, slot);
     limits_write(j, slot);
-    return document_send(call, j);
+    *json = yk_http_json_done(j, len);
+    return APR_SUCCESS;
+}
+
+int yk_http_slots_look(yk_http_call_t *call)
+{
+    page_t page = {call, NULL};
+
+    return page_send(call, &page,
+                     apr_pstrcat(call->r->pool, "slot ", call->slot, NULL),
+                     look_make);
 }

@@ -183,6 +183,13 @@ void yk_store_watch(yk_store_t *store, yk_store_watch_fn *watch, void *baton)
     store->watch_baton = baton;
 }
 
+void yk_store_written(yk_store_t *store, yk_store_written_fn *written,
+                      void *baton)
+{
+    store->written = written;
+    store->written_baton = baton;
+}
+
 void yk_store_clock_shift(yk_store_t *store, apr_time_t shift_us)
 {
     store->shift_us = shift_us;

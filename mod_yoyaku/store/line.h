@@ -22,6 +22,8 @@ struct yk_store_t {
     int busy;    /**< inside a packet; see rest_at_end() */
     yk_store_watch_fn *watch;
     void *watch_baton;
+    yk_store_written_fn *written;
+    void *written_baton;
     apr_time_t shift_us;
 };
 

@@ -239,6 +239,7 @@ apr_status_t yk_store_write(yk_store_t *store, yk_ledger_t *ledger)
 {
     yk_packet_t *packet;
     yk_change_t *c;
+    apr_time_t began;
     apr_status_t rv;
 
     if (!store->open) {
@@ -255,9 +256,14 @@ apr_status_t yk_store_write(yk_store_t *store, yk_ledger_t *ledger)
     yk_journal_write(packet, c);
     write_onces(packet, ledger);
     yk_packet_commit(packet);
+    began = apr_time_now();
     rv = yk_packet_send(packet);
     if (rv == APR_SUCCESS) {
         advance(c);
+        if (store->written != NULL) {
+            store->written(store->written_baton, ledger,
+                           apr_time_now() - began);
+        }
     }
     yk_packet_end(packet);
     return rv;

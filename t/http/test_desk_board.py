@@ -45,8 +45,9 @@ def test_a_board_shows_what_is_held_and_booked(house):
     assert (said["sections"][0]["free"], said["sections"][1]["free"]) == (8, 2)
     assert sorted(said["sections"][1]["places"]) == ["0", "0", "1", "1"]
     rig.advance(601)
-    said = board(rig, slot).json()
-    assert said["sections"][0]["places"] == "0000000002"
+    # a board estimates the database's clock from its last reading
+    until(lambda: board(rig, slot).json()["sections"][0]["places"] ==
+          "0000000002", 5, "the holds' end on the board")
 
 
 def test_a_board_of_pools_counts(rig):
@@ -163,10 +164,10 @@ def test_a_board_is_compressed_by_us_alone(rig):
 
 
 def test_a_tag_that_mod_deflate_made_is_known(house):
-    """The plan is compressed by whoever is there."""
+    """A section of the plan is compressed by whoever is there."""
     rig, slot = house
     host = rig.add_host(conf='SetOutputFilter DEFLATE\n')
-    path = f"/yoyaku/slots/{slot}/plan"
+    path = f"/yoyaku/slots/{slot}/plan?section=Stalls"
     try:
         first = host.get(path)
         assert first.headers["ETag"].endswith('-gzip"')
@@ -238,12 +239,14 @@ def test_a_slot_says_all_that_is_for_sale(rig):
             "max": 4} in said["limits"]
 
 
-def test_a_new_price_is_seen_at_once(rig):
+def test_a_new_price_is_seen_soon(rig):
+    """A slot's document is made once in YoyakuBoardAge."""
     slot = rig.slot(pools={"Floor": 3}, prices={"adult": "20.00"})
     path = f"/yoyaku/slots/{slot}"
     assert rig.host.get(path).json()["prices"][0]["price"] == "20.00"
     rig.price(slot, "adult", "25.00")
-    assert rig.host.get(path).json()["prices"][0]["price"] == "25.00"
+    until(lambda: rig.host.get(path).json()["prices"][0]["price"] == "25.00",
+          3, "the new price")
 
 
 def test_the_list_is_walked_page_by_page(rig):
@@ -282,14 +285,13 @@ def test_the_index_says_where_things_are(rig):
         assert rig.host.get(said["slots"]).status_code == 200
 
 
-def test_since_answers_the_whole_board(house):
+def test_since_another_epoch_answers_the_whole_board(house):
     rig, slot = house
     said = board(rig, slot).json()
     again = rig.host.get(f"/yoyaku/slots/{slot}/availability?since="
-                         f"{said['epoch']}.{said['generation']}")
+                         f"0123456789abcdef.{said['generation']}")
     assert again.status_code == 200
     assert again.json()["sections"] == said["sections"]
-    assert again.json()["generation"] > said["generation"]
 
 
 # ---- the sweep ----

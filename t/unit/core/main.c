@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "board.h"
 #include "core.h"
 
 #include <apr_general.h>
@@ -11,6 +12,8 @@ int main(void)
 
     apr_initialize();
     runner = srunner_create(hall_csv_suite());
+    srunner_add_suite(runner, board_suite());
+    srunner_add_suite(runner, board_life_suite());
     srunner_add_suite(runner, hall_json_suite());
     srunner_add_suite(runner, order_suite());
     srunner_add_suite(runner, plan_suite());
