@@ -153,12 +153,11 @@ static apr_status_t catalogue_make(yk_http_database_t *database,
 static void child_init(apr_pool_t *pchild, server_rec *s)
 {
     const apr_array_header_t *databases = yk_http_desk_scan_databases();
-    apr_status_t rv;
+    apr_status_t rv = APR_SUCCESS;
 
     main_server = s;
     yk_log_sink_set(log_sink);
     apr_pool_pre_cleanup_register(pchild, NULL, abandon);
-    rv = yk_http_desk_probe_child(pchild);
     for (int i = 0; rv == APR_SUCCESS && i < databases->nelts; i++) {
         yk_http_database_t *database =
             &APR_ARRAY_IDX(databases, i, yk_http_database_t);

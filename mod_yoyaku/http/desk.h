@@ -172,8 +172,6 @@ apr_status_t yk_http_desk_dbd_attach(yk_store_t **store, yk_http_dbd_t **dbd,
                                      server_rec *s, apr_pool_t *p);
 /** Time from asking for lines to giving them back, so far. */
 apr_time_t yk_http_desk_dbd_used(const yk_http_dbd_t *dbd);
-/** Changes whenever this process got a new line, but not in a probe. */
-apr_uint32_t yk_http_desk_dbd_connects(void);
 /** In this thread, until `off`: new lines are the probe's own. */
 void yk_http_desk_dbd_probing(int on);
 /** Why there are never lines for this server, or NULL. */
@@ -183,7 +181,8 @@ const char *yk_http_desk_dbd_lacks(void);
 
 /** Make what the processes of a generation share. Before fork. */
 apr_status_t yk_http_desk_probe_create(apr_pool_t *pconf);
-apr_status_t yk_http_desk_probe_child(apr_pool_t *pchild);
+/** A line to this server's database broke: it may be another one now. */
+void yk_http_desk_probe_lost(server_rec *s);
 
 /**
  * May changes be written? Asks the database when that is not known.

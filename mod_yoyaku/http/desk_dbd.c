@@ -65,7 +65,6 @@ struct yk_http_dbd_t {
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
 static APR_OPTIONAL_FN_TYPE(ap_dbd_close) * dbd_close;
 
-static _Atomic apr_uint32_t connects;
 static _Atomic apr_uint32_t burials; /**< lines thrown away, whoever did it */
 static _Atomic apr_int64_t away_until;
 static volatile int abandoned;
@@ -89,11 +88,6 @@ const char *yk_http_desk_dbd_lacks(void)
                "dbd_module and set DBDriver mysql and DBDParams";
     }
     return NULL;
-}
-
-apr_uint32_t yk_http_desk_dbd_connects(void)
-{
-    return connects;
 }
 
 void yk_http_desk_dbd_probing(int on)
@@ -132,9 +126,6 @@ static apr_status_t session_set(ap_dbd_t *rec, apr_pool_t *ptemp)
     if (rv == APR_SUCCESS) {
         apr_pool_userdata_setn(rec, SESSION_KEY, NULL, rec->pool);
         apr_pool_cleanup_register(rec->pool, rec, bury, apr_pool_cleanup_null);
-        if (!is_probing) {
-            connects++;
-        }
     }
     return rv;
 }
@@ -333,6 +324,9 @@ static void release(void *baton, void *native, int broken)
             apr_dbd_native_handle(line->rec->driver, line->rec->handle) !=
                 native) {
             continue;
+        }
+        if (broken && !is_probing) {
+            yk_http_desk_probe_lost(dbd->s);
         }
         if (broken || is_probing || !kept_put(dbd, line)) {
             line_close(dbd, line);

@@ -1,65 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <apr_shm.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
 #include <stdatomic.h>
+#include <string.h>
 #include "desk.h"
 
 /*
- * Is the database fit to take bookings? Each process finds out for itself, when
- * it first needs to know, again after it got new lines, and while the answer is
- * no, once a second at most. One thread asks; the others go by what was known
- * before, so two threads never wait for each other's lines.
+ * Is each database fit to take bookings? Asked by one worker for all of this
+ * host's: at the first need, again when lines to it have broken since, and
+ * while the answer is no, once a second at most. The others go by what was
+ * known before; at the very first they wait for the answer.
  *
- * That the database is unfit is news once, however many processes notice: what
- * they share is one word that says whether it was told.
+ * What they share lies in memory made before fork and lives as long as the
+ * generation. Who asks says so with a time until which it is believed, so that
+ * an asker who is killed holds nobody up. That the database is unfit is told
+ * once, however many notice.
  */
 
 #define AGAIN_US APR_USEC_PER_SEC
+#define ASKING_US (10 * APR_USEC_PER_SEC)
+#define DATABASES_MAX 64
 
+/* Of one database; every member atomic, zero at first. */
 typedef struct shared_t {
     _Atomic apr_uint32_t is_told; /**< the error line was written */
+    _Atomic apr_uint32_t losses;  /**< lines that broke, ever */
+    _Atomic apr_uint32_t asked;   /**< losses as of the last answer, plus 1 */
+    _Atomic apr_int32_t status;   /**< the last answer */
+    _Atomic apr_int64_t next;     /**< while bad: not to be asked before */
+    _Atomic apr_int64_t asking;   /**< somebody is, until then */
 } shared_t;
 
-static shared_t *shared; /* made before fork; atomic */
-
-/* one process's */
-static struct {
-    apr_thread_mutex_t *mutex;
-    _Atomic int is_known;          /**< set once, after `status` */
-    _Atomic apr_status_t status;   /**< written under the mutex */
-    _Atomic apr_uint32_t connects; /**< as of the last asking */
-    apr_time_t next; /**< not before, while bad; under the mutex */
-} probe;
+static shared_t *shared; /* DATABASES_MAX of them */
 
 apr_status_t yk_http_desk_probe_create(apr_pool_t *pconf)
 {
     apr_shm_t *shm = NULL;
-    apr_status_t rv = apr_shm_create(&shm, sizeof(shared_t), NULL, pconf);
+    apr_status_t rv = apr_shm_create(&shm, DATABASES_MAX * sizeof(shared_t),
+                                     NULL, pconf);
 
     if (rv == APR_SUCCESS) {
         shared = apr_shm_baseaddr_get(shm);
-        shared->is_told = 0;
+        memset(shared, 0, DATABASES_MAX * sizeof(shared_t));
     }
     return rv;
 }
 
-apr_status_t yk_http_desk_probe_child(apr_pool_t *pchild)
+/* More databases than there is room for share the last one's. */
+static shared_t *shared_of(server_rec *s)
 {
-    return apr_thread_mutex_create(&probe.mutex, APR_THREAD_MUTEX_DEFAULT,
-                                   pchild);
+    const apr_array_header_t *all = yk_http_desk_scan_databases();
+    const yk_http_database_t *database = yk_http_desk_scan_database(s);
+    apr_size_t at = 0;
+
+    if (database != NULL) {
+        at = (apr_size_t)(database - (const yk_http_database_t *)all->elts);
+    }
+    return &shared[at < DATABASES_MAX ? at : DATABASES_MAX - 1];
+}
+
+void yk_http_desk_probe_lost(server_rec *s)
+{
+    shared_of(s)->losses++;
 }
 
 int yk_http_desk_probe_is_unfit(void)
 {
-    return shared != NULL && atomic_load(&shared->is_told) != 0;
+    for (int i = 0; shared != NULL && i < DATABASES_MAX; i++) {
+        if (shared[i].is_told != 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static void tell(apr_status_t rv, const char *why, server_rec *s)
 {
     apr_uint32_t was = rv != APR_SUCCESS ? 0 : 1;
 
-    if (!atomic_compare_exchange_strong(&shared->is_told, &was,
+    if (!atomic_compare_exchange_strong(&shared_of(s)->is_told, &was,
                                         rv != APR_SUCCESS)) {
         return;
     }
@@ -94,49 +113,52 @@ static apr_status_t ask(yk_store_t *store, server_rec *s, apr_pool_t *ptemp)
     return rv;
 }
 
-/** Under the mutex. */
-static int is_due(void)
+static int is_known(const shared_t *of)
 {
-    if (!probe.is_known) {
-        return 1;
+    return of->asked == of->losses + 1 &&
+           (of->status == APR_SUCCESS || apr_time_now() < of->next);
+}
+
+/* Become the one who asks. */
+static int claim(shared_t *of)
+{
+    apr_time_t now = apr_time_now();
+    apr_int64_t asking = of->asking;
+
+    return asking < now && atomic_compare_exchange_strong(&of->asking, &asking,
+                                                          now + ASKING_US);
+}
+
+static apr_status_t ask_for_all(shared_t *of, yk_store_t *store, server_rec *s,
+                                apr_pool_t *ptemp)
+{
+    apr_uint32_t losses = of->losses;
+    apr_status_t rv = ask(store, s, ptemp);
+
+    /* many who ask at once wait for each other: nothing was learnt */
+    if (rv != APR_TIMEUP && rv != APR_EBUSY) {
+        of->status = rv;
+        of->next = apr_time_now() + AGAIN_US;
+        of->asked = losses + 1;
     }
-    if (probe.status == APR_SUCCESS) {
-        return probe.connects != yk_http_desk_dbd_connects();
-    }
-    return apr_time_now() >= probe.next;
+    of->asking = 0;
+    return rv;
 }
 
 apr_status_t yk_http_desk_probe_check(yk_store_t *store, server_rec *s,
                                       apr_pool_t *ptemp)
 {
-    apr_status_t rv;
+    shared_t *of = shared_of(s);
+    apr_time_t until = apr_time_now() + ASKING_US;
 
-    if (probe.is_known && probe.status == APR_SUCCESS &&
-        probe.connects == yk_http_desk_dbd_connects()) {
-        return APR_SUCCESS;
-    }
-    rv = apr_thread_mutex_trylock(probe.mutex);
-    if (rv != APR_SUCCESS) {
-        if (probe.is_known) {
-            return probe.status;
+    while (!is_known(of)) {
+        if (claim(of)) {
+            return ask_for_all(of, store, s, ptemp);
         }
-        apr_thread_mutex_lock(probe.mutex);
-    }
-    if (is_due()) {
-        apr_uint32_t seen = yk_http_desk_dbd_connects();
-
-        rv = ask(store, s, ptemp);
-        /* many who ask at once wait for each other: nothing was learnt */
-        if (rv != APR_TIMEUP && rv != APR_EBUSY) {
-            probe.status = rv;
-            probe.connects = seen;
-            probe.next = apr_time_now() + AGAIN_US;
-            probe.is_known = 1;
+        if (of->asked != 0 || apr_time_now() >= until) {
+            break;
         }
+        apr_sleep(apr_time_from_msec(5));
     }
-    else {
-        rv = probe.status;
-    }
-    apr_thread_mutex_unlock(probe.mutex);
-    return rv;
+    return of->asked != 0 ? of->status : APR_ECONNRESET;
 }
