@@ -16,10 +16,10 @@ def ratios(run):
             for one in rung["ratios"]:
                 if not one["void"] and "value" in one:
                     found[f"{one['of']} over {one['over']}, "
-                          f"{rung['bookers']} bookers"] = one
+                          f"{rung['name']}"] = one
         for name, rows in run["slopes"].items():
             for row in rows[1:]:
-                found[f"slope of {name}, {row['bookers']} bookers"] = row
+                found[f"slope of {name}, {row['rung']}"] = row
     elif run["kind"] == "measure":
         for name, one in run["measures"].items():
             if one["valid"] and one["spread"]:

@@ -33,7 +33,8 @@ def parser():
                       help="of each round (3)")
     made.add_argument("--mix", default="counter", metavar="FILE",
                       help="what they do (counter)")
-    made.add_argument("--slots", type=int, default=1, metavar="N")
+    made.add_argument("--slots", default="1", metavar="N,N,..",
+                      help="slots on sale; several: each rung with each (1)")
     made.add_argument("--hall", metavar="FILE|generated:SECTIONSxPLACES")
     made.add_argument("--workers", type=int, default=80, metavar="N")
     made.add_argument("--mpm", choices=["prefork", "event", "worker"],
@@ -54,9 +55,14 @@ def say(text="", end="\n"):
 class Rung:
     """All rounds of all arms at one number of bookers."""
 
-    def __init__(self, bookers, arms):
-        self.bookers = bookers
+    def __init__(self, bookers, slots, arms):
+        self.bookers, self.slots = bookers, slots
         self.shots = {arm.name: [] for arm in arms}
+
+    @property
+    def name(self):
+        return (f"{self.bookers} bookers, {self.slots} slot"
+                + ("s" if self.slots > 1 else ""))
 
     def add(self, shot):
         self.shots[shot.arm.name].append(shot)
@@ -69,7 +75,8 @@ class Rung:
                        for void in shot.voids})
 
     def said(self):
-        made = {"bookers": self.bookers, "arms": {}, "ratios": []}
+        made = {"bookers": self.bookers, "slots": self.slots,
+                "name": self.name, "arms": {}, "ratios": []}
         for name, shots in self.shots.items():
             middle = sorted(shots, key=lambda shot: shot.rate)[len(shots) // 2]
             made["arms"][name] = {
@@ -93,17 +100,18 @@ class Rung:
 def slopes(rungs):
     """Each arm over its own first rung, with the rounds' spread."""
     names = list(rungs[0].shots)
-    return {name: [{"bookers": rung.bookers,
+    return {name: [{"bookers": rung.bookers, "slots": rung.slots,
+                    "rung": rung.name,
                     **(ratio.of(rung.rates(name), rungs[0].rates(name)) or {})}
                    for rung in rungs] for name in names}
 
 
-def climb(made, arms, args, bookers):
-    rung = Rung(bookers, arms)
+def climb(made, arms, args, bookers, nslots):
+    rung = Rung(bookers, nslots, arms)
     slots = {}
     for arm in arms:
-        slots[arm.name] = [f"r{bookers}-{arm.name}-{n}"
-                           for n in range(args.slots)]
+        slots[arm.name] = [f"r{bookers}-{nslots}-{arm.name}-{n}"
+                           for n in range(nslots)]
         for slot in slots[arm.name]:
             arm.fresh_slot(made, slot)
     warmed = set()
@@ -116,17 +124,17 @@ def climb(made, arms, args, bookers):
                         warm=0 if arm.name in warmed else 1.0).run()
             warmed.add(arm.name)
             rung.add(shot)
-            say(f"  {bookers:4} bookers  {arm.name:24} {shot.rate:8.0f}/s"
+            say(f"  {rung.name:24} {arm.name:24} {shot.rate:8.0f}/s"
                 + ("  VOID: " + "; ".join(shot.voids) if shot.voids else ""))
     return rung
 
 
 def show(run):
     for rung in run["rungs"]:
-        say(f"\n{rung['bookers']} bookers")
+        say(f"\n{rung['name']}")
         for name, arm in rung["arms"].items():
             slope = next(one for one in run["slopes"][name]
-                         if one["bookers"] == rung["bookers"])
+                         if one["rung"] == rung["name"])
             say(f"  {name:24} rounds spread {arm['spread_percent']} %  slope "
                 f"{ratio.said(slope) if slope['value'] != 1 else '1'}"
                 + ("  VOID" if arm["voids"] else ""))
@@ -144,20 +152,29 @@ def show(run):
     say(f"\nreport {run['report']}")
 
 
+def numbers(text, flag):
+    try:
+        found = sorted({int(word) for word in text.split(",")})
+    except ValueError:
+        raise ServerError(f"{flag}: whole numbers with commas") from None
+    if found[0] < 1:
+        raise ServerError(f"{flag}: 1 or more")
+    return found
+
+
 def run(argv):
     args = parser().parse_args(argv)
-    try:
-        rungs = sorted({int(word) for word in args.rungs.split(",")})
-    except ValueError:
-        raise ServerError("--rungs: whole numbers with commas") from None
+    rungs, slots = numbers(args.rungs, "--rungs"), numbers(args.slots,
+                                                           "--slots")
     arms = [Arm(name) for name in args.arms.split(",")]
-    if args.rounds < 2 or rungs[0] < 1:
-        raise ServerError("--rounds is 2 or more, a rung 1 or more")
+    if args.rounds < 2:
+        raise ServerError("--rounds is 2 or more")
     stand.prepare()
     where = runs.folder("ladder")
     with stand.Stand(where / "stand", args.hall, arms, args.workers, args.mpm,
                      cpus=args.cpus) as made:
-        climbed = [climb(made, arms, args, bookers) for bookers in rungs]
+        climbed = [climb(made, arms, args, bookers, nslots)
+                   for bookers in rungs for nslots in slots]
         done = {"kind": "ladder", "conditions": {**made.conditions(),
                                                  "seed": args.seed},
                 "asked": vars(args), "arms": [arm.name for arm in arms],

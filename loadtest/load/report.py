@@ -63,8 +63,8 @@ def latency_html(rows):
             ms(row["from_due"]["p50"])
         outcomes[row["action"]][row["outcome"] + " p95"] = \
             ms(row["from_due"]["p95"])
-    chart = svg.bars("latency from the planned send, per outcome", "ms",
-                     outcomes)
+    chart = svg.bars("latency from the planned send, per outcome",
+                     "ms, each line ten times the one below", outcomes, True)
     head = ("click", "outcome", "n", "due p50", "due p95", "due p99",
             "due max", "send p50", "send p95", "send p99")
     return chart + table(head, [
@@ -137,36 +137,61 @@ def rush_html(run):
 
 # ---- parts of a ladder ----
 
+def axes(run):
+    """What is climbed along, and of what each chart has a line."""
+    over_slots = len({rung["bookers"] for rung in run["rungs"]}) == 1 < len(
+        run["rungs"])
+    return ("slots", "slots on sale") if over_slots else \
+        ("bookers", "bookers at once")
+
+
+def series_of(run, rungs, value):
+    """{line: points}: one line an arm, or an arm and number of slots."""
+    key, _ = axes(run)
+    several = key == "bookers" and len({rung["slots"] for rung in rungs}) > 1
+    made = {}
+    for rung in rungs:
+        for name in run["arms"]:
+            point = value(rung, name)
+            if point is not None:
+                line = f"{name}, {rung['slots']} slots" if several else name
+                made.setdefault(line, []).append((rung[key], *point))
+    return made
+
+
 def ladder_html(run):
-    slope = {name: [(row["bookers"], row["value"], row["low"], row["high"])
-                    for row in rows] for name, rows in run["slopes"].items()}
+    def slope(rung, name):
+        row = next(row for row in run["slopes"][name]
+                   if row["rung"] == rung["name"])
+        return row["value"], row["low"], row["high"]
+    _, along = axes(run)
     parts = ["<h3>Ladder</h3>", svg.lines(
-        "rate over the arm's own first rung", "bookers at once", "times",
-        slope)]
+        "rate over the arm's own first rung", along, "times",
+        series_of(run, run["rungs"], slope))]
     base = run["arms"][-1]
-    over = {}
-    for rung in run["rungs"]:
-        for one in rung["ratios"]:
-            if one["over"] == base and not one["void"]:
-                over.setdefault(one["of"], []).append(
-                    (rung["bookers"], one["value"], one["low"], one["high"]))
-    if over:
+
+    def over(rung, name):
+        one = next((one for one in rung["ratios"] if one["of"] == name and
+                    one["over"] == base and not one["void"]), None)
+        return one and (one["value"], one["low"], one["high"])
+
+    def waits(rung, name):
+        return (sum(edge["seen"] for edge in
+                    rung["arms"][name]["seen"]["edges"]),)
+    found = series_of(run, run["rungs"], over)
+    if found:
         parts += [f"<h3>Over {esc(base)}, within the rung</h3>", svg.lines(
-            f"rate over {base}", "bookers at once", "times", over)]
-    slots = {}
-    for rung in run["rungs"]:
-        for name, arm in rung["arms"].items():
-            waits = sum(edge["seen"] for edge in arm["seen"]["edges"])
-            slots.setdefault(name, []).append((rung["bookers"], waits))
-    parts += ["<h3>Lock wait edges seen</h3>", svg.lines(
-        "lock wait edges", "bookers at once", "edges", slots)]
+            f"rate over {base}", along, "times", found)]
+    parts += [f"<h3>Lock wait edges over {esc(along)}</h3>", svg.lines(
+        f"lock wait edges over {along}", along, "edges seen",
+        series_of(run, run["rungs"], waits))]
     for rung in run["rungs"]:
         parts.append(rung_html(rung))
     return "".join(parts)
 
 
 def rung_html(rung):
-    parts = [f"<h3>{rung['bookers']} bookers</h3>", table(
+    parts = [f"<h3>{esc(rung['name'])}</h3>", table(
         ("arm", "rounds' spread %", "p50 ms", "p95 ms", "CPU us an answer",
          "driver CPU %", "void"),
         [(name, arm["spread_percent"], *_both(arm["latencies"]),
@@ -221,7 +246,7 @@ def text(all_runs):
             lines += _rush_text(run)
         elif run["kind"] == "ladder":
             for rung in run["rungs"]:
-                lines += [f"{rung['bookers']} bookers: {one['of']} over "
+                lines += [f"{rung['name']}: {one['of']} over "
                           f"{one['over']} {ratio.said(one)}"
                           + (" (void)" if one["void"] else "")
                           for one in rung["ratios"]]

@@ -45,7 +45,7 @@ STATUS = ("Threads_connected", "Threads_running", "Innodb_row_lock_waits",
           "Innodb_log_waits", "Com_insert", "Com_select", "Com_begin")
 CACHE = ("get_hits", "get_misses", "evictions", "cmd_set", "cmd_get",
          "curr_items")
-BUSY = set("RWKDCLG") - {"K"}
+NOT_LOAD = ("/server-status", "/yoyaku-metrics")
 
 
 class Scoreboard:
@@ -68,12 +68,36 @@ class Scoreboard:
         found = dict(line.split(": ", 1) for line in text.splitlines()
                      if ": " in line)
         letters = collections.Counter(found.get("Scoreboard", ""))
-        return {"busy": int(found.get("BusyWorkers", 0)) - 1,
+        # the one that answers this is busy with nothing else; one that keeps
+        # a connection for its client is taken, but it does not work
+        busy = int(found.get("BusyWorkers", 0)) - 1
+        return {"busy": busy, "working": busy - letters["K"],
                 "idle": int(found.get("IdleWorkers", 0)),
                 "accesses": int(found.get("Total Accesses", 0)),
                 "letters": {k: n for k, n in letters.items() if k != "."},
                 "yoyaku": {k: v for k, v in found.items()
                            if k.startswith("Yoyaku")}}
+
+    def metrics(self):
+        """{"name{labels}": value} of the module's counters; {} without."""
+        try:
+            if self.line is None:
+                self.line = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                       timeout=2)
+            self.line.request("GET", "/yoyaku-metrics")
+            answer = self.line.getresponse()
+            text = answer.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException):
+            self.close()
+            return {}
+        if answer.status != 200:
+            return {}
+        found = {}
+        for line in text.splitlines():
+            name, _, value = line.rpartition(" ")
+            if name and not line.startswith("#"):
+                found[name] = _number(value)
+        return found
 
     def close(self):
         if self.line is not None:
@@ -101,6 +125,7 @@ class Sampler:
         self.first = self._counters()
         self.began = time.monotonic()
         self.board.read()
+        self.metrics_first = self.board.metrics()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
         return self
@@ -110,6 +135,11 @@ class Sampler:
         self.thread.join()
         self.last = self._counters()
         self.seconds = time.monotonic() - self.began
+        last = self.board.metrics()
+        self.metrics = {name: round(last[name] - before, 6)
+                        for name, before in self.metrics_first.items()
+                        if name in last and last[name] != before
+                        and re.search(r"_(total|sum|count)\b", name)}
         self.board.close()
         self.db.close()
         return self
@@ -205,7 +235,7 @@ class Sampler:
     def summary(self):
         first, last = self.first, self.last
         good = [one for one in self.samples if "error" not in one]
-        busy = [one["workers"]["busy"] for one in good if one["workers"]]
+        workers = [one["workers"] for one in good if one["workers"]]
         wall = self.seconds or 1
         all_cpu = last["machine"][1] - first["machine"][1] or 1
         return {
@@ -216,8 +246,8 @@ class Sampler:
                             for name in ("httpd", "db", "memcached")},
             "machine_busy_percent": round(
                 100 * (last["machine"][0] - first["machine"][0]) / all_cpu, 1),
-            "workers_busy": {"median": sorted(busy)[len(busy) // 2],
-                             "max": max(busy)} if busy else None,
+            "workers_busy": _most(workers, "busy"),
+            "workers_working": _most(workers, "working"),
             "status": {name: last["status"].get(name, 0) -
                        first["status"].get(name, 0) for name in STATUS},
             "threads_running_max": max((one["threads_running"] for one in good),
@@ -237,7 +267,7 @@ class Sampler:
                        "oldest_us": self.edge_ages[table, index, kind]}
                       for (table, index, kind), n in
                       self.edges.most_common()],
-            "memory": self.moments,
+            "memory": self.moments, "metrics": self.metrics,
         }
 
     def voids(self):
@@ -253,6 +283,12 @@ class Sampler:
             said.append("the sampler itself took "
                         f"{seen['sampler_cpu_percent']} % of a CPU")
         return said
+
+
+def _most(rows, name):
+    values = sorted(row[name] for row in rows)
+    return {"median": values[len(values) // 2], "max": values[-1]} \
+        if values else None
 
 
 def driver_voids(result, cores, late_ms=20):
@@ -278,19 +314,24 @@ def times(stand, log_from, result, seen):
     total = sum(row["hdr"]["total"] and _sum(row["hdr"])
                 for row in result["from_send"]) / 1e6
     served = throttle = lane = store = 0.0
+    has_lane = False
     for row in stand.log_rows(log_from):
-        if len(row) < 11 or row[3].startswith("/server-status"):
+        if len(row) < 11 or row[3].startswith(NOT_LOAD):
             continue
         served += _number(row[6]) / 1e6
         throttle += _number(row[8]) / 1e3
+        has_lane = has_lane or row[9] != "-"
         lane += _number(row[9]) / 1e3
         store += _number(row[10]) / 1e3
     locks = seen["status"]["Innodb_row_lock_time"] / 1e3
     rows = [("backlog and network", max(0.0, total - served)),
-            ("throttle", throttle), ("lane", lane), ("row locks", locks)]
+            ("throttle", throttle), ("row locks", locks)]
+    if has_lane:
+        rows.append(("lane", lane))
     if store:
         rows.append(("connection, trips and flush", max(0.0, store - locks)))
-        rows.append(("handler and cache",
+        rows.append(("handler and cache" if has_lane
+                     else "handler, lane and cache",
                      max(0.0, served - throttle - lane - store)))
     else:
         rows.append(("handler, trips, flush and cache",
@@ -305,7 +346,7 @@ def paths(stand, log_from):
     """Of each path: answers, and the server's own time; the heaviest first."""
     found = collections.defaultdict(list)
     for row in stand.log_rows(log_from):
-        if len(row) >= 11 and not row[3].startswith("/server-status"):
+        if len(row) >= 11 and not row[3].startswith(NOT_LOAD):
             name = re.sub(r"/slots/[^/]+", "/slots/*", row[3])
             found[row[2], name].append(_number(row[6]))
     rows = []

@@ -85,13 +85,13 @@ class Shot:
         self.times = sampler.times(self.stand, log_from, self.result,
                                    self.seen)
         self.paths = sampler.paths(self.stand, log_from)
-        busy = self.seen["workers_busy"]
+        busy = self.seen["workers_working"]
         enough = 0.9 * min(self.stand.workers, self.bookers)
         if self.saturate and (busy is None or busy["max"] < enough):
             self.voids.append(
                 f"workers were not saturated: "
                 f"{busy['max'] if busy else 'none seen'} of "
-                f"{min(self.stand.workers, self.bookers)} busy")
+                f"{min(self.stand.workers, self.bookers)} at work")
 
     @property
     def rate(self):

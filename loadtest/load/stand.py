@@ -22,7 +22,7 @@ HALLS = ROOT / "loadtest" / "halls"
 TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial")
 
 # Notes of the module beside what httpd knows; every arm is logged alike.
-LOG = (r'CustomLog "@LOG@" "%{msec_frac}t %P %m %U %>s %b %D '
+LOG = (r'CustomLog "@LOG@" "%{msec}t %P %m %U %>s %b %D '
        r'%{yoyaku-outcome}n %{yoyaku-queue-ms}n %{yoyaku-lane-ms}n '
        r'%{yoyaku-store-ms}n"')
 
@@ -35,6 +35,9 @@ CONF = """
 </Location>
 <Location "/server-status">
     SetHandler server-status
+</Location>
+<Location "/yoyaku-metrics">
+    SetHandler yoyaku-metrics
 </Location>
 ExtendedStatus On
 # the sampler keeps its line as long as the load lasts

@@ -5,7 +5,7 @@ import math
 
 COLORS = ("#1b6ca8", "#c0392b", "#2e7d32", "#8e5a00", "#6a3d9a", "#00757a")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4", "10 4")
-W, H, LEFT, BOTTOM, TOP, RIGHT = 640, 280, 64, 40, 16, 150
+W, H, LEFT, BOTTOM, TOP, RIGHT = 760, 280, 64, 40, 16, 150
 
 
 def esc(text):
@@ -26,16 +26,17 @@ def nice(most):
 def number(value):
     if value >= 1000:
         return f"{value:,.0f}"
-    return f"{value:g}" if value == int(value) else f"{value:.2f}"
+    return f"{value:.3g}"
 
 
 class Frame:
-    def __init__(self, title, xlabel, ylabel, xmax, ymax):
+    def __init__(self, title, xlabel, ylabel, xmax, ymax, log=False):
         self.parts = [f'<svg viewBox="0 0 {W} {H}" role="img" '
                       f'aria-label="{esc(title)}"><title>{esc(title)}</title>']
-        self.xmax, self.ymax = nice(xmax), nice(ymax)
-        for n in range(5):
-            value = self.ymax * n / 4
+        self.xmax, self.log = nice(xmax), log
+        self.ymax = 10 ** max(1, math.ceil(math.log10(max(ymax, 1)))) \
+            if log else nice(ymax)
+        for value in self._ticks():
             y = self.y(value)
             self.parts.append(
                 f'<line class="grid" x1="{LEFT}" x2="{W - RIGHT}" y1="{y:.1f}" '
@@ -45,12 +46,22 @@ class Frame:
         self.parts.append(f'<text x="{(W - RIGHT + LEFT) / 2}" y="{H - 4}" '
                           f'text-anchor="middle">{esc(xlabel)}</text>')
 
+    def _ticks(self):
+        if self.log:
+            decades = round(math.log10(self.ymax))
+            return [10.0 ** n for n in range(-1, decades + 1)]
+        return [self.ymax * n / 4 for n in range(5)]
+
     def x(self, value):
         return LEFT + (W - RIGHT - LEFT) * value / self.xmax
 
     def y(self, value):
-        return H - BOTTOM - (H - BOTTOM - TOP) * min(value, self.ymax) / \
-            self.ymax
+        part = min(value, self.ymax) / self.ymax
+        if self.log:
+            # from a tenth up
+            decades = math.log10(self.ymax) + 1
+            part = max(0.0, 1 + math.log10(max(part, 1e-9)) / decades)
+        return H - BOTTOM - (H - BOTTOM - TOP) * part
 
     def legend(self, names):
         for n, name in enumerate(names):
@@ -93,7 +104,7 @@ def lines(title, xlabel, ylabel, series):
     return frame.text()
 
 
-def bars(title, ylabel, groups):
+def bars(title, ylabel, groups, log=False):
     """groups: {group: {bar: value}}; bars of one name share a colour."""
     names = []
     for row in groups.values():
@@ -101,7 +112,7 @@ def bars(title, ylabel, groups):
     values = [value for row in groups.values() for value in row.values()]
     if not values:
         return "<p>nothing was measured</p>"
-    frame = Frame(title, "", ylabel, 1, max(values))
+    frame = Frame(title, "", ylabel, 1, max(values), log)
     width = (W - RIGHT - LEFT) / max(1, len(groups))
     each = 0.8 * width / max(1, len(names))
     for g, (group, row) in enumerate(groups.items()):

@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from load import ratio, report, rush, sizing, verdict
+from load import (compare, ladder, measure, measures, ratio, report, runs,
+                  rush, sizing, verdict)
 from load.arms import Arm
 from load.hdr import Hdr
 from load.shot import Shot
@@ -300,6 +301,49 @@ def test_a_build_that_loses_a_count_is_red(mutant):
            "--quota", "12", "45.00", "EUR")
     shot = crowd(on, 30, slots=["counted"], seconds=10, tries=3)
     assert "the book agrees with itself" in wrong(judge(on, shot))
+
+
+# ---- ladders and measures ----
+
+def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
+    args = ladder.parser().parse_args(["--rounds", "2", "--seconds", "0.5"])
+    rungs = [ladder.climb(stand, stand.arms, args, bookers, 1)
+             for bookers in (2, 6)]
+    run = {"kind": "ladder", "arms": [arm.name for arm in stand.arms],
+           "conditions": stand.conditions(), "asked": {},
+           "rungs": [rung.said() for rung in rungs],
+           "slopes": ladder.slopes(rungs)}
+    for rung in run["rungs"]:
+        one = rung["ratios"][0]
+        assert one["of"] == "yoyaku" and one["low"] <= one["value"]
+        assert one["value"] < 1, "nothing is faster than answering from memory"
+        for arm in rung["arms"].values():
+            assert not [void for void in arm["voids"] if "counter" in void]
+            assert arm["times"] and arm["cpu_us"] > 0
+    assert run["slopes"]["yoyaku"][0]["value"] == pytest.approx(1, abs=0.5)
+    assert report.html([run]).count("<svg") >= 3
+    kept = tmp_path / "run.json"
+    kept.write_text(json.dumps(run))
+    assert compare.run([str(kept), str(kept)]) == 0
+
+
+def test_a_rung_whose_workers_had_nothing_to_do_is_void(stand):
+    shot = Shot(stand, Arm("trivial"), "posts", 6, 1, ["x"],
+                {"think_ms": 400}, saturate=True).run()
+    assert any("not saturated" in void for void in shot.voids)
+
+
+def test_a_measure_whose_feature_is_not_here_exits_3(monkeypatch, capsys,
+                                                     tmp_path):
+    monkeypatch.setattr(measure.stand, "prepare", lambda: None)
+    monkeypatch.setattr(runs, "RUNS", tmp_path)
+    monkeypatch.setitem(measures.MEASURES, "of_tomorrow", measures.Measure(
+        "what is not here", ("YoyakuOfTomorrow",), None))
+    assert measure.run(["of_tomorrow", "--json"]) == 3
+    said = json.loads(capsys.readouterr().out)
+    assert said["measures"]["of_tomorrow"]["valid"] is False
+    assert "not here yet" in said["measures"]["of_tomorrow"]["reason"]
+    assert "commit" in said["conditions"]
 
 
 # ---- figures ----
