@@ -195,8 +195,9 @@ def hold_50000_over_first(c):
     on = c.stand()
     used = c.slots(on, "yoyaku")
     age(c, on, used, AGED_HOLDS)
-    return c.versus(lambda: c.shot(on, slots=used),
-                    lambda: c.shot(on, slots=c.slots(on, "yoyaku")))
+    # a slot nobody has seen is cold everywhere: both get a second before
+    return c.versus(lambda: c.shot(on, slots=used, warm=1.0),
+                    lambda: c.shot(on, slots=c.slots(on, "yoyaku"), warm=1.0))
 
 
 OLD = """

@@ -184,6 +184,10 @@ class Stand:
                 server.stop()
         if self.sockets:
             shutil.rmtree(self.sockets, ignore_errors=True)
+        # logs stay; a database of each run would fill the disk
+        for name in ("db", "db-template", "memcached"):
+            if not os.environ.get("YK_KEEP"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
 
     @property
     def url(self):
