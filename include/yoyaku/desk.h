@@ -43,6 +43,8 @@ typedef struct yk_terms_t {
     yk_confirm_e confirm;
     apr_interval_time_t hold_ttl, hold_max_lifetime, checkout_ttl, wait;
     uint32_t hold_places;    /**< most places of one order */
+    uint64_t pass;           /**< number of the pass in a waiting room under
+                                  which an order begins; 0: none */
 } yk_terms_t;
 
 typedef struct yk_desk_t yk_desk_t;

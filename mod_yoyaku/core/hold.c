@@ -39,6 +39,7 @@ static yk_order_row_t *begin_order(yk_deed_t *deed, const yk_wish_t *wish)
     order->tenant_id = terms->tenant_id;
     order->state = YK_ORDER_HELD;
     order->begun_us = now;
+    order->pass = terms->pass;
     order->until_us = now + terms->hold_ttl;
     order->max_until_us = now + terms->hold_max_lifetime;
     if (order->until_us > order->max_until_us) {

@@ -101,6 +101,7 @@ static void pass_terms(wire_t *w, yk_terms_t *terms)
     PASS(w, terms->checkout_ttl);
     PASS(w, terms->wait);
     PASS(w, terms->hold_places);
+    PASS(w, terms->pass);
 }
 
 static void pass_wish_line(wire_t *w, yk_wish_line_t *line)

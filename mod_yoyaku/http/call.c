@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "call.h"
+#include "room.h"
 #include "lane.h"
 
 apr_status_t yk_http_call_fault(yk_http_call_t *call, yk_answer_e answer,
@@ -108,6 +109,7 @@ apr_status_t yk_http_call_desk(yk_http_call_t *call, yk_desk_t **desk)
         rv = yk_http_call_open(call);
     }
     if (rv == APR_SUCCESS) {
+        call->terms.pass = yk_http_room_pass(r);
         *desk =
             yk_desk_make(call->store, call->catalogue, &call->terms, r->pool);
         yk_http_lane_bind(r, *desk,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
+#include "room.h"
 #include <apr_strings.h>
 #include <string.h>
 
@@ -280,6 +281,31 @@ static int order_send(yk_http_call_t *call, const yk_reply_t *reply)
         call, reply->created ? HTTP_CREATED : yk_http_status(reply->answer), j);
 }
 
+/** A waiting room's pass lives as long as the order begun under it is held, and
+ *  ends with its confirmation, whoever confirms. */
+static void room_tell(const yk_reply_t *reply)
+{
+    const yk_order_t *order = reply->order;
+
+    if (order == NULL || order->pass == 0 || reply->replayed) {
+        return;
+    }
+    switch (yk_order_state_at(order, reply->now_us)) {
+    case YK_ORDER_HELD:
+    case YK_ORDER_LOCKED:
+        yk_http_room_held(order->pass, order->until_us - reply->now_us);
+        break;
+    case YK_ORDER_CONFIRMED:
+        /* just now, not when it is looked at or confirmed once more */
+        if (order->confirmed_us == reply->now_us) {
+            yk_http_room_confirmed(order->pass);
+        }
+        break;
+    default:
+        yk_http_room_released(order->pass);
+    }
+}
+
 int yk_http_reply_desk(yk_http_call_t *call, apr_status_t rv,
                        const yk_reply_t *reply)
 {
@@ -292,6 +318,7 @@ int yk_http_reply_desk(yk_http_call_t *call, apr_status_t rv,
     if (reply->answer != YK_ANSWER_OK && reply->answer != YK_ANSWER_HELD) {
         return refusal_send(call, reply);
     }
+    room_tell(reply);
     return order_send(call, reply);
 }
 

@@ -50,12 +50,10 @@ uint64_t yk_http_room_pass(request_rec *r)
     return visit != NULL ? visit->pass : 0;
 }
 
-void yk_http_room_held(uint64_t pass, apr_time_t until)
+void yk_http_room_held(uint64_t pass, apr_interval_time_t time)
 {
-    apr_time_t left = until - apr_time_now();
-
     if (shared != NULL && pass != 0) {
-        yk_rooms_stay(shared, pass, left > 0 ? left : 0);
+        yk_rooms_stay(shared, pass, time > 0 ? time : 0);
     }
 }
 

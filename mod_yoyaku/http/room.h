@@ -89,8 +89,8 @@ uint64_t yk_http_room_pass(request_rec *r);
 /* What becomes of an order that keeps a pass's number. 0 is no number and
  * harmless; a number of another host's room too. */
 
-/** It is held or locked until `until` (wall clock). */
-void yk_http_room_held(uint64_t pass, apr_time_t until);
+/** It is held or locked for so long from now. */
+void yk_http_room_held(uint64_t pass, apr_interval_time_t time);
 /** It is no longer held, and not confirmed. */
 void yk_http_room_released(uint64_t pass);
 /** It was confirmed, by whomever. */
