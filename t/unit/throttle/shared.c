@@ -297,8 +297,14 @@ START_TEST(killed_anywhere_nobody_runs_twice_and_nobody_waits_for_ever)
         }
     }
     yk_throttle_join(throttle);
-    come(&turn);
     began = yk_state_now();
+    come(&turn);
+    /* So many died in a tenth of a second that they fill the queue: it is
+     * right again when somebody looks after them. */
+    while (turn.answer == YK_QUEUE_REFUSED &&
+           yk_state_now() - began < APR_USEC_PER_SEC) {
+        come(&turn);
+    }
     while (turn.answer == YK_QUEUE_WAIT &&
            yk_state_now() - began < APR_USEC_PER_SEC) {
         yk_throttle_wait(throttle, &turn, 250000);
