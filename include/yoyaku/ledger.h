@@ -48,6 +48,10 @@ typedef struct yk_anchor_key_t {
     uint32_t no;
 } yk_anchor_key_t;
 
+/** A quota that is being counted for the first time has at least half of this
+ *  in `used`, and no bound: lines older than the counting may be given back. */
+#define YK_UNCOUNTED (INT64_C(1) << 40)
+
 typedef struct yk_anchor_t {
     yk_anchor_key_t key;
     int found;            /**< 0: no such row (a defect or a race: again) */

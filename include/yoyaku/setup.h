@@ -84,4 +84,10 @@ apr_status_t yk_setup_slot_state(yk_store_t *store, const char **say,
                                  uint32_t tenant_id, const char *slot,
                                  yk_slot_state_e state, apr_pool_t *p);
 
+/** Keep a free place from sale, or put it back on sale. APR_EINVAL: somebody
+ *  holds or booked it, or its area is not sold place by place. */
+apr_status_t yk_setup_place(yk_store_t *store, const char **say,
+                            uint32_t tenant_id, const char *slot,
+                            const char *place, int for_sale, apr_pool_t *p);
+
 #endif

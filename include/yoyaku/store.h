@@ -68,6 +68,13 @@ void yk_store_rest(yk_store_t *store);
  */
 apr_status_t yk_store_session_set(void *line, apr_pool_t *ptemp);
 
+/**
+ * Let no answer on this line take longer: then the line counts as broken. For
+ * lines that somebody else opened without a time-out. Does nothing under a
+ * client library that offers no way (libmysqlclient).
+ */
+void yk_store_patience_set(void *line, apr_interval_time_t patience);
+
 /** Is the database fit: schema version, every table InnoDB, row locks lock
  *  (a second line sees 1205 or nothing with SKIP LOCKED), writable, zone and
  *  isolation right.

@@ -208,5 +208,5 @@ apr_status_t yk_desk_look(yk_desk_t *desk, yk_reply_t *reply,
         reply->answer = YK_ANSWER_OK;
         reply->order = order;
     }
-    return rv;
+    return rv == APR_EBUSY ? APR_TIMEUP : rv;
 }

@@ -86,6 +86,9 @@ apr_status_t yk_desk_sweep(yk_desk_t *desk, uint32_t *settled, apr_pool_t *p)
     apr_status_t rv = yk_store_due(desk->store, &order_ids, &n, SETTLE_MOST, p);
 
     *settled = 0;
-    return rv != APR_SUCCESS || n == 0 ? rv
-                                       : yk_settle(desk, settled, order_ids, n);
+    if (rv == APR_SUCCESS && n > 0) {
+        rv = yk_settle(desk, settled, order_ids, n);
+    }
+    /* the store's "at once again" is for whoever holds the deed */
+    return rv == APR_EBUSY ? APR_TIMEUP : rv;
 }

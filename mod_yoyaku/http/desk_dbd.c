@@ -9,6 +9,7 @@
 #include <string.h>
 #include "board.h"
 #include "desk.h"
+#include "errand.h"
 #include "lane.h"
 
 /*
@@ -24,10 +25,14 @@
  *
  * When no line can be had the database is away; this process then asks again
  * after a second, for each try costs a time-out and a line in the log of
- * mod_dbd's own.
+ * mod_dbd's own. While a thread of this process still waits for a database that
+ * hangs (errand.h), nobody else is sent after it.
  */
 
 #define AWAY_US APR_USEC_PER_SEC
+/* A database that does not answer for so long hangs. */
+#define CONNECT_US (5 * APR_USEC_PER_SEC)
+#define READ_US (10 * APR_USEC_PER_SEC)
 #define ATTEMPTS 64 /**< no pool keeps more lines that died */
 #define SESSION_KEY "yoyaku-session"
 
@@ -51,6 +56,13 @@ struct yk_http_kept_t {
     unsigned n;
     _Atomic int open; /* kept or in hand */
 };
+
+/* What the thread that connects is told. */
+typedef struct opening_t {
+    server_rec *s;
+    apr_pool_t *p;
+    int probing;
+} opening_t;
 
 struct yk_http_dbd_t {
     server_rec *s;
@@ -121,6 +133,8 @@ static apr_status_t session_set(ap_dbd_t *rec, apr_pool_t *ptemp)
     if (done != NULL) {
         return APR_SUCCESS;
     }
+    yk_store_patience_set(apr_dbd_native_handle(rec->driver, rec->handle),
+                          READ_US);
     rv = yk_store_session_set(apr_dbd_native_handle(rec->driver, rec->handle),
                               ptemp);
     if (rv == APR_SUCCESS) {
@@ -147,13 +161,15 @@ void yk_http_desk_dbd_hooks(apr_pool_t *p)
  * does not answer, but gives nothing in its stead: then we ask again, for the
  * next may be better or new. When nothing was thrown away it could not connect.
  */
-static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
+static void *line_open_errand(void *baton)
 {
+    const opening_t *opening = baton;
     int unfit = 0;
 
+    is_probing = opening->probing;
     for (int attempt = 0; attempt < ATTEMPTS && unfit < 2; attempt++) {
         apr_uint32_t buried = burials;
-        ap_dbd_t *rec = dbd_open(dbd->kept->p, dbd->s);
+        ap_dbd_t *rec = dbd_open(opening->p, opening->s);
 
         if (rec == NULL) {
             if (burials == buried) {
@@ -161,14 +177,34 @@ static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
             }
             continue;
         }
-        if (is_mysql(rec) && session_set(rec, dbd->p) == APR_SUCCESS) {
-            dbd->kept->open++;
+        if (is_mysql(rec) && session_set(rec, rec->pool) == APR_SUCCESS) {
             return rec;
         }
-        dbd_close(dbd->s, rec);
+        dbd_close(opening->s, rec);
         unfit++;
     }
     return NULL;
+}
+
+static void line_came_late(void *baton, void *result)
+{
+    const opening_t *opening = baton;
+
+    if (!abandoned) {
+        dbd_close(opening->s, result);
+    }
+}
+
+static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
+{
+    opening_t opening = {dbd->s, dbd->kept->p, is_probing};
+    ap_dbd_t *rec = yk_http_errand_run(line_open_errand, line_came_late,
+                                       &opening, sizeof(opening), CONNECT_US);
+
+    if (rec != NULL) {
+        dbd->kept->open++;
+    }
+    return rec;
 }
 
 static void line_close(yk_http_dbd_t *dbd, const line_t *line)
@@ -286,7 +322,7 @@ static apr_status_t acquire(void *baton, void **native)
     line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
     if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
-        now < away_until) {
+        now < away_until || yk_http_errand_late() > 0) {
         return APR_ECONNRESET;
     }
     if (line->rec != NULL) {

@@ -367,15 +367,18 @@ static void tick_register(server_rec *s, apr_pool_t *pconf)
     }
 }
 
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                        server_rec *s)
+{
+    return yk_http_room_config_check(s, ptemp);
+}
+
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                        server_rec *s)
 {
     const char *folder;
     apr_status_t rv;
 
-    if (yk_http_room_config_check(s, ptemp) != OK) {
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ||
         yk_http_room_all()->nelts == 0) {
         return OK;
@@ -410,6 +413,7 @@ static void hooks(apr_pool_t *p)
     overhear_filter = ap_register_output_filter("YOYAKU_ROOM", overhear, NULL,
                                                 AP_FTYPE_CONTENT_SET);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     /* registered before the throttle's part: asked before it */

@@ -179,10 +179,15 @@ const char *yk_http_room_set_page(cmd_parms *cmd, void *dummy, const char *arg)
     yk_http_room_dir_t *dir = yk_http_dir_of(dummy, YK_HTTP_ROOM);
     const char *path = ap_server_root_relative(cmd->pool, arg);
     apr_size_t len;
-    char *text;
-    const char *error =
-        path == NULL ? "not a path"
-                     : file_read(&text, &len, path, PAGE_MOST, cmd->pool);
+    char *text = NULL;
+    const char *error;
+
+    if (ap_cstr_casecmp(arg, "none") == 0) {
+        dir->page = ""; /* the built-in one */
+        return NULL;
+    }
+    error = path == NULL ? "not a path"
+                         : file_read(&text, &len, path, PAGE_MOST, cmd->pool);
 
     if (error != NULL) {
         return apr_psprintf(cmd->pool,
@@ -230,6 +235,10 @@ const char *yk_http_room_set_keys(cmd_parms *cmd, void *dummy, const char *arg,
     if (error != NULL) {
         return error;
     }
+    server->nkeys = 0;
+    if (ap_cstr_casecmp(arg, "none") == 0 && old == NULL) {
+        return NULL;
+    }
     error = key_read(&server->keys[0], arg, cmd->pool);
     server->nkeys = 1;
     if (error == NULL && old != NULL) {
@@ -253,6 +262,10 @@ const char *yk_http_room_set_snapshots(cmd_parms *cmd, void *dummy,
 
     if (error != NULL) {
         return error;
+    }
+    server->snapshots = NULL;
+    if (ap_cstr_casecmp(arg, "none") == 0) {
+        return NULL;
     }
     server->snapshots = ap_server_root_relative(cmd->pool, arg);
     if (server->snapshots == NULL ||

@@ -79,7 +79,8 @@ int yk_http_room_page(request_rec *r, yk_http_room_t *room, const char *page,
         json_decref(document);
     }
     return yk_http_refusal_send(r, YK_ANSWER_QUEUE, retry, values,
-                                page != NULL ? page : "waiting.html");
+                                page != NULL && *page != '\0' ? page
+                                                              : "waiting.html");
 }
 
 int yk_http_room_position(request_rec *r, const yk_room_answer_t *answer)

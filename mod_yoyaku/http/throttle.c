@@ -367,6 +367,12 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     return OK;
 }
 
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
+                        server_rec *s)
+{
+    return yk_http_throttle_config_check(s, ptemp);
+}
+
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                        server_rec *s)
 {
@@ -374,9 +380,6 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     const char *folder;
     apr_status_t rv;
 
-    if (yk_http_throttle_config_check(s, ptemp) != OK) {
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
@@ -430,6 +433,8 @@ static void hooks(apr_pool_t *p)
     release_filter = ap_register_output_filter("YOYAKU_THROTTLE", release, NULL,
                                                AP_FTYPE_PROTOCOL);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    /* after the MPM knows how many workers there will be */
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);

@@ -38,7 +38,8 @@ typedef struct yk_http_rule_t {
 typedef struct yk_http_throttle_dir_t {
     int is_off; /**< 1: freed from every rule */
     yk_http_rule_t *rule;
-    const ap_expr_info_t *bypass;
+    int is_bypass_said;
+    const ap_expr_info_t *bypass; /**< NULL: none */
 } yk_http_throttle_dir_t;
 
 typedef struct yk_http_throttle_server_t {

@@ -37,7 +37,8 @@ void *yk_http_throttle_dir_merge(apr_pool_t *p, void *base, void *add)
         merged->is_off = inner->is_off;
         merged->rule = inner->rule;
     }
-    if (inner->bypass != NULL) {
+    if (inner->is_bypass_said) {
+        merged->is_bypass_said = 1;
         merged->bypass = inner->bypass;
     }
     return merged;
@@ -195,13 +196,19 @@ const char *yk_http_throttle_set_bypass(cmd_parms *cmd, void *dummy,
     yk_http_throttle_dir_t *dir = yk_http_dir_of(dummy, YK_HTTP_THROTTLE);
     const char *error = NULL;
 
+    dir->is_bypass_said = 1;
+    dir->bypass = NULL;
+    if (ap_cstr_casecmp(arg, "none") == 0) {
+        return NULL;
+    }
     dir->bypass = ap_expr_parse_cmd(cmd, arg, 0, &error, NULL);
     if (error != NULL) {
-        return apr_psprintf(cmd->pool,
-                            "YoyakuThrottleBypass: '%s' is not a condition: "
-                            "%s; for example: YoyakuThrottleBypass \"-R "
-                            "'10.0.0.0/8'\"",
-                            arg, error);
+        return apr_psprintf(
+            cmd->pool,
+            "YoyakuThrottleBypass: '%s' is neither none nor a condition: "
+            "%s; for example: YoyakuThrottleBypass \"-R "
+            "'10.0.0.0/8'\"",
+            arg, error);
     }
     return NULL;
 }
@@ -218,10 +225,13 @@ const char *yk_http_throttle_set_number(cmd_parms *cmd, void *dummy,
     if (error != NULL) {
         return error;
     }
-    if (!apr_isdigit(*arg) || *end != '\0' || n > YK_RULE_COUNT_MAX) {
+    if (ap_cstr_casecmp(arg, "auto") == 0) {
+        n = -1;
+    }
+    else if (!apr_isdigit(*arg) || *end != '\0' || n > YK_RULE_COUNT_MAX) {
         return apr_psprintf(cmd->pool,
-                            "%s: '%s' is not a number from 0 to %d; for "
-                            "example: %s 20",
+                            "%s: '%s' is neither auto nor a number from 0 to "
+                            "%d; for example: %s 20",
                             cmd->cmd->name, arg, YK_RULE_COUNT_MAX,
                             cmd->cmd->name);
     }

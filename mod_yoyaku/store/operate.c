@@ -200,5 +200,6 @@ apr_status_t yk_operate_barrier_over(yk_store_t *store, uint32_t tenant_id,
     for (i = 0; i < ids->nelts && rv == APR_SUCCESS; i++) {
         rv = yk_operate_barrier(store, APR_ARRAY_IDX(ids, i, uint64_t));
     }
-    return rv;
+    /* of the reading above; the rest has been tried again already */
+    return rv == APR_EBUSY ? APR_TIMEUP : rv;
 }

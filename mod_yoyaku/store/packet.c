@@ -193,7 +193,7 @@ static int fate_is_open(const yk_packet_t *packet, unsigned number)
     return yk_line_status(number) != APR_EBUSY;
 }
 
-apr_status_t yk_packet_send(yk_packet_t *packet)
+static apr_status_t send_once(yk_packet_t *packet)
 {
     yk_store_t *store = packet->store;
     const char *text;
@@ -227,6 +227,39 @@ apr_status_t yk_packet_send(yk_packet_t *packet)
         complain(packet, rv, number, mysql_error(store->line));
     }
     undo(store, number);
+    return rv;
+}
+
+/* Nothing is lost when this packet is sent twice. */
+static int may_repeat(const yk_packet_t *packet)
+{
+    uint32_t i;
+
+    if (packet->begins || packet->ends) {
+        return packet->begins && !packet->ends;
+    }
+    for (i = 0; i < packet->nsteps; i++) {
+        if (packet->steps[i].row == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A line that lay idle may be gone without our knowing, ended by wait_timeout
+ * or a restart: then the same once more on a new one. */
+apr_status_t yk_packet_send(yk_packet_t *packet)
+{
+    yk_store_t *store = packet->store;
+    int was_idle = store->line != NULL && !store->open;
+    apr_time_t began = apr_time_now();
+    apr_status_t rv = send_once(packet);
+
+    if (rv == APR_ECONNRESET && was_idle && packet->seen == 0 &&
+        may_repeat(packet) && apr_time_now() - began < APR_USEC_PER_SEC) {
+        packet->sent = 0;
+        rv = send_once(packet);
+    }
     return rv;
 }
 

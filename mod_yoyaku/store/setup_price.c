@@ -12,10 +12,8 @@
  *   3 under the anchor's lock: used is what lives, the bound is in force
  *
  * Between 1 and 3 lines older than the counting may be given back, so `used`
- * begins far above nought and is no figure until step 3.
+ * begins at YK_UNCOUNTED and is no figure until step 3.
  */
-#define UNCOUNTED (INT64_C(1) << 40)
-
 typedef struct pricing_t {
     uint32_t tenant_id;
     const char *slot_key, *grade, *area, *tariff, *currency;
@@ -225,7 +223,7 @@ static apr_status_t put(yk_store_t *store, void *baton)
     }
     m->must_count = m->quota >= 0 && was->quota < 0;
     if (m->must_count && !was->counted) {
-        put_anchor(packet, m, UNCOUNTED, -1);
+        put_anchor(packet, m, YK_UNCOUNTED, -1);
     }
     else if (was->counted && !m->must_count) {
         set_max(packet, m, m->quota);

@@ -53,7 +53,7 @@ static void stage_make(void)
     slot.starts = apr_time_now() + apr_time_from_sec(86400);
     ck_ok(yk_setup_slot(store, &say, 1, &slot, pool));
     ck_ok(yk_setup_slot_state(store, &say, 1, "lane", YK_SLOT_OPEN, pool));
-    plans = apr_pstrdup(pool, "plans");
+    plans = server_beside("plans", pool);
     apr_dir_make(plans, APR_OS_DEFAULT, pool);
     lanes = shared(sizeof(*lanes));
     workers = shared(sizeof(*workers));

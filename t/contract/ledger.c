@@ -142,6 +142,24 @@ START_TEST(versions_grow_by_one_and_a_seat_has_its_anchors)
 }
 END_TEST
 
+START_TEST(nothing_is_sent_after_a_commit)
+{
+    static const char count[] = "SELECT VARIABLE_VALUE FROM"
+                                " information_schema.SESSION_STATUS WHERE"
+                                " VARIABLE_NAME='QUESTIONS'";
+    sample_t *s = sample_make();
+    long long before;
+
+    sample_want(s);
+    ck_ok(yk_store_lock(s->store, s->l));
+    sample_decide(s);
+    ck_ok(yk_store_write(s->store, s->l));
+    before = server_number(s->own, count);
+    yk_store_rollback(s->store);
+    ck_assert_int_eq(server_number(s->own, count), before + 1);
+}
+END_TEST
+
 START_TEST(the_key_is_read_as_it_was_written)
 {
     sample_t *s = sample_make();
@@ -190,6 +208,14 @@ START_TEST(a_number_met_twice_is_told_and_changes_nothing)
     sample_want(s);
     ck_ok(yk_store_lock(s->store, s->l));
     sample_decide(s);
+    ck_assert_int_eq(yk_store_write(s->store, s->l), APR_EEXIST);
+    ck_assert_int_eq(sample_is_open(s), 0);
+    ck_assert_str_eq(before, sample_state(line));
+    /* not the key alone: somebody's order is never written over */
+    sample_want(s);
+    ck_ok(yk_store_lock(s->store, s->l));
+    sample_decide(s);
+    s->l->onces[0].is_new = 0;
     ck_assert_int_eq(yk_store_write(s->store, s->l), APR_EEXIST);
     ck_assert_int_eq(sample_is_open(s), 0);
     ck_assert_str_eq(before, sample_state(line));
@@ -353,6 +379,7 @@ TCase *ledger_case(void)
     tcase_add_test(tc, locks_are_taken_in_one_order_and_the_clock_is_read_last);
     tcase_add_test(tc, a_statement_with_nothing_to_do_is_left_out);
     tcase_add_test(tc, versions_grow_by_one_and_a_seat_has_its_anchors);
+    tcase_add_test(tc, nothing_is_sent_after_a_commit);
     tcase_add_test(tc, the_key_is_read_as_it_was_written);
     tcase_add_test(tc, a_number_met_twice_is_told_and_changes_nothing);
     tcase_add_test(tc, a_count_never_goes_below_nought);

@@ -243,6 +243,11 @@ const char *server_params(const char *name, apr_pool_t *p)
     return apr_psprintf(p, "sock=%s/s,user=root,dbname=%s", folder, name);
 }
 
+const char *server_beside(const char *name, apr_pool_t *p)
+{
+    return apr_pstrcat(p, folder, "/", name, NULL);
+}
+
 const char *server_schema(apr_pool_t *p)
 {
     const char *here = __FILE__;

@@ -34,6 +34,9 @@ long long server_number(MYSQL *line, const char *sql);
 /** The first column of its first row, or NULL. */
 const char *server_text(MYSQL *line, const char *sql, apr_pool_t *p);
 
+/** A name in the server's folder, which goes when we end. */
+const char *server_beside(const char *name, apr_pool_t *p);
+
 /** Where the schema files lie. */
 const char *server_schema(apr_pool_t *p);
 

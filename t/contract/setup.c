@@ -589,6 +589,55 @@ START_TEST(a_slot_sees_the_limits_that_reach_it)
 }
 END_TEST
 
+/* In a house sold place by place, and in one where the house seats people. */
+START_TEST(a_place_kept_from_sale_is_so_in_row_map_and_journal)
+{
+    yk_store_t *store = book_make();
+    MYSQL *line = book_line();
+    const char *guid;
+
+    book_hall(store, "house", 1, 12);
+    book_slot(store, "placed", "house", YK_MODE_PLACED);
+    guid = server_text(line, "SELECT guid FROM yoyaku_place WHERE place_no=9",
+                       pool);
+    ck_ok(yk_setup_place(store, &say, 1, "placed", guid, 0, pool));
+    ck_ok(yk_setup_place(store, &say, 1, "placed", guid, 0, pool));
+    ck_assert_ptr_nonnull(strstr(say, "already"));
+    ck_assert_str_eq(server_text(line,
+                                 "SELECT CONCAT(place_no,':',version) FROM"
+                                 " yoyaku_slot_place WHERE state=3",
+                                 pool),
+                     "9:2");
+    ck_assert_str_eq(server_text(line,
+                                 "SELECT `change` FROM yoyaku_journal WHERE"
+                                 " order_id=0",
+                                 pool),
+                     "{\"until\":0,\"places\":[[9,3,2]],\"counts\":[]}");
+    ck_ok(yk_setup_place(store, &say, 1, "placed", guid, 1, pool));
+    server_run(line, "UPDATE yoyaku_slot_place SET state=2,order_id=7 WHERE"
+                     " place_no=9");
+    ck_assert_int_eq(yk_setup_place(store, &say, 1, "placed", guid, 0, pool),
+                     APR_EINVAL);
+    ck_assert_ptr_nonnull(strstr(say, "booked"));
+    ck_assert_int_eq(yk_setup_place(store, &say, 1, "placed", "?", 0, pool),
+                     APR_NOTFOUND);
+
+    book_slot(store, "assigned", "house", YK_MODE_ASSIGNED);
+    ck_ok(yk_setup_place(store, &say, 1, "assigned", guid, 0, pool));
+    ck_assert_str_eq(server_text(line,
+                                 "SELECT CONCAT(HEX(map),':',version) FROM"
+                                 " yoyaku_lock_anchor WHERE kind=2",
+                                 pool),
+                     "FF0D:2");
+    ck_ok(yk_setup_place(store, &say, 1, "assigned", guid, 1, pool));
+    ck_assert_str_eq(server_text(line,
+                                 "SELECT HEX(map) FROM yoyaku_lock_anchor"
+                                 " WHERE kind=2",
+                                 pool),
+                     "FF0F");
+}
+END_TEST
+
 TCase *setup_case(void)
 {
     TCase *tc = tcase_create("setup");
@@ -611,5 +660,6 @@ TCase *setup_case(void)
     tcase_add_test(tc, a_slot_is_closed_when_no_hold_goes_on);
     tcase_add_test(tc, a_bookers_limit_waits_for_holds_that_do_not_count);
     tcase_add_test(tc, a_slot_sees_the_limits_that_reach_it);
+    tcase_add_test(tc, a_place_kept_from_sale_is_so_in_row_map_and_journal);
     return tc;
 }

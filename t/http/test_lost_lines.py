@@ -28,7 +28,7 @@ def commits(sql):
 
 
 def locks(sql):
-    return b"FOR UPDATE" in sql and b"COMMIT" not in sql
+    return b"yoyaku_slot_place" in sql and b"FOR UPDATE" in sql
 
 
 def owner(rig, slot, guid):
@@ -168,3 +168,35 @@ def test_a_database_that_comes_back_sells_on(own_rig, kill):
         if answer.status_code == 201:
             assert owner(rig, slot, guid) != 0
     assert rig.shop().order(held).status_code == 200
+
+
+@pytest.mark.own
+def test_a_database_that_hangs_takes_nobody_with_it(own_rig):
+    rig = own_rig()
+    rig.announce(r"\[dbd:", r"yoyaku:(warn|error)")
+    slot = rig.slot({"Stalls": (1, 10)})
+    rig.hold(slot, ["Stalls-1-1"])
+    rig.database.freeze()
+    try:
+        begun = time.monotonic()
+        answer = rig.booker().hold(slot, places=["Stalls-1-2"])
+        assert answer.status_code == 503, answer.text
+        assert time.monotonic() - begun < 40
+    finally:
+        rig.database.thaw()
+    rig.until(lambda: rig.booker().hold(
+        slot, places=["Stalls-1-3"]).status_code == 201, 15, "service")
+
+
+def test_an_answer_that_never_comes_is_not_waited_for(rig, wired, wire):
+    slot = rig.slot({"Stalls": (1, 4)})
+    wired.booker().hold(slot, places=["Stalls-1-4"])
+    rule = wire.rule(locks, "hold")
+    begun = time.monotonic()
+    answer = wired.booker().hold(slot, places=["Stalls-1-1"])
+    assert rule.hits == 1
+    assert answer.status_code in (201, 503), answer.text
+    assert 5 < time.monotonic() - begun < 25
+    wire.let_go()
+    rig.until(lambda: wired.booker().hold(
+        slot, places=["Stalls-1-2"]).status_code == 201, 15, "service")

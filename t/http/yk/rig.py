@@ -49,7 +49,7 @@ class Rig:
             os.path.join(self.folder, "db"), options, clock, env=env,
             name=name, sockets=os.environ.get("YK_SOCKETS"))
         self.hosts, self.cache = [], None
-        self.numbers = itertools.count(1)
+        self.numbers, self.host_numbers = itertools.count(1), itertools.count()
         self.slots, self.halls = [], {}
         self.books = True
 
@@ -67,7 +67,7 @@ class Rig:
 
     def add_host(self, params=None, **host):
         """One more web host on this database, with directives of its own."""
-        folder = os.path.join(self.folder, f"host{len(self.hosts)}")
+        folder = os.path.join(self.folder, f"host{next(self.host_numbers)}")
         made = Host(folder, self.build, params or self.params(), self.mpm,
                     **host)
         self.hosts.append(made)
