@@ -3,7 +3,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-/* Either direction. After `bad` nothing is read or written any more. */
+/* Either direction. After `bad` nothing is read or written any more. Writing
+ * changes nothing but the bytes: a wish too long for its record is carried out
+ * from the same memory afterwards. */
 typedef struct wire_t {
     int writes;
     int bad;
@@ -44,17 +46,15 @@ static void pass_text(wire_t *w, const char **text)
         len = (uint32_t)strlen(*text);
     }
     PASS(w, len);
-    if (len == UINT32_MAX || w->bad) {
-        *text = NULL;
-        return;
-    }
-    if ((apr_size_t)(w->end - w->at) < len) {
-        w->bad = 1;
-        *text = NULL;
-        return;
-    }
     if (w->writes) {
-        pass(w, (void *)(uintptr_t)*text, len);
+        if (len != UINT32_MAX) {
+            pass(w, (void *)(uintptr_t)*text, len);
+        }
+        return;
+    }
+    if (w->bad || (apr_size_t)(w->end - w->at) < len) {
+        w->bad |= len != UINT32_MAX;
+        *text = NULL;
         return;
     }
     copy = apr_palloc(w->p, len + 1);
@@ -70,7 +70,7 @@ static void *pass_list(wire_t *w, const void *list, uint32_t *n,
     PASS(w, *n);
     if (w->bad || *n > LIST_MOST) {
         w->bad = 1;
-        *n = 0;
+        *n = w->writes ? *n : 0;
     }
     return w->writes ? (void *)(uintptr_t)list
                      : apr_pcalloc(w->p, (*n + 1) * size);
@@ -82,10 +82,10 @@ static void *pass_optional(wire_t *w, const void *thing, apr_size_t size)
     unsigned char there = thing != NULL;
 
     PASS(w, there);
-    if (!there || w->bad) {
-        return NULL;
+    if (w->writes) {
+        return (void *)(uintptr_t)thing;
     }
-    return w->writes ? (void *)(uintptr_t)thing : apr_pcalloc(w->p, size);
+    return there && !w->bad ? apr_pcalloc(w->p, size) : NULL;
 }
 
 static void pass_terms(wire_t *w, yk_terms_t *terms)
@@ -113,7 +113,8 @@ static void pass_wish_line(wire_t *w, yk_wish_line_t *line)
     PASS(w, line->nparts);
     if (line->nparts > YK_WISH_PARTS) {
         w->bad = 1;
-        line->nparts = 0;
+        line->nparts = w->writes ? line->nparts : 0;
+        return;
     }
     for (uint32_t i = 0; i < line->nparts; i++) {
         pass_text(w, &line->parts[i].tariff);
