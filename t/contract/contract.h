@@ -11,6 +11,7 @@
 #define CONTRACTS(X)                                                           \
     X(book)                                                                    \
     X(setup)                                                                   \
+    X(rules)                                                                   \
     X(lane)                                                                    \
     X(ledger)                                                                  \
     X(faults)                                                                  \

@@ -86,14 +86,15 @@ static void spawn(void)
         setpgid(0, 0);
         dup2(fd, 1);
         dup2(fd, 2);
-        execlp("mariadbd", "mariadbd", "--no-defaults", user,
-               option("--datadir=", below("/data")),
-               option("--socket=", below("/s")),
-               option("--pid-file=", below("/pid")), "--skip-networking",
-               "--skip-grant-tables", "--innodb-buffer-pool-size=256M",
-               "--innodb-log-file-size=64M",
-               "--innodb-flush-log-at-trx-commit=0", "--max-connections=100",
-               "--performance-schema=OFF", (char *)NULL);
+        execlp(
+            "mariadbd", "mariadbd", "--no-defaults", user,
+            option("--datadir=", below("/data")),
+            option("--socket=", below("/s")),
+            option("--pid-file=", below("/pid")), "--skip-networking",
+            "--skip-grant-tables", "--innodb-buffer-pool-size=256M",
+            "--innodb-log-file-size=64M", "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-flush-method=nosync", "--skip-sync-frm",
+            "--max-connections=100", "--performance-schema=OFF", (char *)NULL);
         _exit(127);
     }
 }
