@@ -59,6 +59,11 @@ apr_status_t yk_store_open(yk_store_t **store, const char *params,
 /** Give the line back now (rolls back first when in a transaction). */
 void yk_store_rest(yk_store_t *store);
 
+/** This process ends, maybe inside a signal handler: from now on the end of a
+ *  pool sends nothing. The end of the process closes its lines, and the server
+ *  rolls back what was open on them. */
+void yk_store_abandon(void);
+
 /**
  * Session settings, for mod_dbd's post_connect and for yk_store_open: zone
  * +00:00, READ COMMITTED, utf8mb4, lock wait 2 s, wait_timeout 60, idle

@@ -68,8 +68,8 @@ typedef struct yk_http_call_t {
     yk_store_t *store; /**< made when first needed */
     yk_http_dbd_t *dbd;
     yk_catalogue_t *catalogue;
-    int names_difference;     /**< the answer says what an exchange cost */
-    yk_fault_t fault; /**< when a check says APR_EINVAL */
+    int names_difference; /**< the answer says what an exchange cost */
+    yk_fault_t fault;     /**< when a check says APR_EINVAL */
 } yk_http_call_t;
 
 /* ---- route.c ---- */
@@ -168,6 +168,9 @@ int yk_http_reply_status(yk_http_call_t *call, apr_status_t rv);
  *  @param etag without quotes; @return OK when 304 was sent, else DECLINED */
 int yk_http_reply_public(yk_http_call_t *call, const char *etag,
                          const char *cache);
+/** A body that was not read must not be read to be thrown away: it may be long.
+ *  The connection ends with this response. */
+void yk_http_reply_unread(yk_http_call_t *call);
 /** Set a note for CustomLog. */
 void yk_http_reply_note(yk_http_call_t *call, const char *name,
                         const char *value);

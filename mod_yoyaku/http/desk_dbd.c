@@ -91,6 +91,7 @@ void yk_http_desk_dbd_bind(void)
 void yk_http_desk_dbd_abandon(void)
 {
     abandoned = 1;
+    yk_store_abandon();
 }
 
 const char *yk_http_desk_dbd_lacks(void)

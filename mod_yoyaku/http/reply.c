@@ -18,15 +18,14 @@ static void no_store(yk_http_call_t *call)
     apr_table_setn(call->r->headers_out, "Cache-Control", "no-store");
 }
 
-/** A body that was not read must not be read to be thrown away: it may be
- *  long. The connection ends with this response. */
-static void unread_close(yk_http_call_t *call)
+void yk_http_reply_unread(yk_http_call_t *call)
 {
     request_rec *r = call->r;
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
 
     if (!call->read &&
         (apr_table_get(r->headers_in, "Transfer-Encoding") != NULL ||
-         apr_table_get(r->headers_in, "Content-Length") != NULL)) {
+         (length != NULL && strcmp(length, "0") != 0))) {
         r->connection->keepalive = AP_CONN_CLOSE;
     }
 }
@@ -37,7 +36,7 @@ int yk_http_reply_bytes(yk_http_call_t *call, int status, const char *type,
     request_rec *r = call->r;
 
     yk_http_call_rest(call);
-    unread_close(call);
+    yk_http_reply_unread(call);
     r->status = status;
     ap_set_content_type(r, type);
     ap_set_content_length(r, (apr_off_t)len);
@@ -377,6 +376,7 @@ int yk_http_reply_public(yk_http_call_t *call, const char *etag,
         return DECLINED;
     }
     yk_http_call_rest(call);
+    yk_http_reply_unread(call);
     r->status = HTTP_NOT_MODIFIED;
     return OK;
 }

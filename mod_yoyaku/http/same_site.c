@@ -115,6 +115,7 @@ int yk_http_same_site_options(yk_http_call_t *call, const char *allow)
         apr_table_setn(r->headers_out, "Access-Control-Max-Age", PREFLIGHT_AGE);
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    yk_http_reply_unread(call);
     r->status = HTTP_NO_CONTENT;
     return OK;
 }

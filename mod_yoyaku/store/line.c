@@ -83,13 +83,21 @@ int yk_line_is_lost(unsigned number)
  * cleanup of the pool, so also before the one that gives the host's line back
  * to its own pool. httpd runs cleanups inside its signal handler, too: a line
  * that was interrupted in the middle of a packet is not touched, the end of
- * the process closes it and the server rolls back.
+ * the process closes it and the server rolls back. So it is with every line
+ * once the host has said that the process ends.
  */
+static volatile int abandoned;
+
+void yk_store_abandon(void)
+{
+    abandoned = 1;
+}
+
 static apr_status_t rest_at_end(void *data)
 {
     yk_store_t *store = data;
 
-    if (!store->busy) {
+    if (!store->busy && !abandoned) {
         yk_store_rest(store);
     }
     return APR_SUCCESS;

@@ -162,6 +162,19 @@ def test_a_megabyte_is_refused_without_being_read(chunked, deaf, refused):
     assert json.loads(said)["reason"] == "too_large"
 
 
+@pytest.mark.parametrize("line", [
+    "GET /yoyaku/", "OPTIONS /yoyaku/holds", "PUT /yoyaku/order",
+    "POST /yoyaku/x", "HEAD /yoyaku/"])
+def test_a_body_nobody_asked_for_is_not_read(line, deaf, refused):
+    """The connection ends with the answer, though the megabyte never comes."""
+    _, head, _ = raw(deaf, f"{line} HTTP/1.1\r\nHost: x\r\n"
+                     "Content-Length: 1048576\r\n\r\n".encode())
+    assert b"connection: close" in head.lower()
+    _, head, _ = raw(deaf, f"{line} HTTP/1.1\r\nHost: x\r\n"
+                     "Content-Length: 0\r\n\r\n".encode(), shut=True)
+    assert b"connection: close" not in head.lower()
+
+
 def test_a_chunked_body_is_read_like_another(refused):
     said = refused(data=(part for part in (b'{"li', b'nes":', b'7}')),
                    headers={"Content-Type": "application/json"})
