@@ -88,7 +88,7 @@ apr_status_t yk_http_call_open(yk_http_call_t *call)
                              call->store, tenant);
     if (APR_STATUS_IS_ENOENT(rv) || rv == APR_NOTFOUND) {
         tell_tenant(call, tenant);
-        return APR_ENOTIMPL;
+        return APR_EGENERAL;
     }
     return rv;
 }

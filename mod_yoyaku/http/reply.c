@@ -137,6 +137,10 @@ int yk_http_reply_status(yk_http_call_t *call, apr_status_t rv)
 {
     yk_answer_e answer = yk_http_status_answer(rv);
 
+    /* a fit database said what only an unfit one does: look again */
+    if (rv == APR_ENOTIMPL && !yk_http_desk_probe_is_unfit()) {
+        yk_http_desk_probe_lost(call->r->server);
+    }
     return problem_send(call, answer, problem_make(call, answer, NULL));
 }
 

@@ -75,8 +75,12 @@ def test_a_server_that_never_saw_a_database_starts(house, build, folder, mpm):
           10, "holds are taken")
 
 
-def test_lines_that_died_idle_are_not_noticed_by_a_booker(house):
-    rig, slot = house
+@pytest.mark.parametrize("conf", [
+    "DBDPersist Off\n", "DBDPersist On\nDBDKeep 4\nDBDMax 8\n",
+    "DBDPersist On\nDBDKeep 4\nDBDMax 8\nYoyakuConnections 0\n"])
+def test_lines_that_died_idle_are_not_noticed_by_a_booker(conf, own_rig):
+    rig = own_rig(clock=False, workers=4, conf=conf)
+    slot = rig.slot({"Stalls": (4, 10)})
     rig.announce(AWAY)
     for place in range(1, 9):
         assert hold(rig, slot, place).status_code == 201
@@ -147,6 +151,18 @@ def test_new_lines_are_tried_out_anew(house):
     until(lambda: lines_of(rig, "YK0410"), 10, "the probe has told")
     is_away(rig.hold(slot, ["Stalls-2-1"])[1])
     assert "read only" in lines_of(rig, "YK0410")[-1]
+
+
+def test_a_database_that_becomes_read_only_is_noticed(house):
+    """Without a line breaking: by what the database itself says."""
+    rig, slot = house
+    rig.announce(PROBE, r"YK02\d\d")
+    assert hold(rig, slot, 1).status_code == 201
+    rig.database.sql("SET GLOBAL read_only=1")
+    until(lambda: is_away(hold(rig, slot, 2)) and lines_of(rig, "YK0410"), 10,
+          "the probe has told")
+    rig.database.sql("SET GLOBAL read_only=0")
+    assert back(rig, slot, 2) < 5
 
 
 def test_a_tenant_nobody_made_is_told_once(rig):
