@@ -7,12 +7,13 @@ import http.client
 import itertools
 import json
 import os
+import pathlib
 import re
 import subprocess
 import time
 
 import pytest
-from crowd import House, hang_up
+from crowd import House
 from servers import Httpd, ServerError, until
 
 pytestmark = pytest.mark.own
@@ -229,7 +230,7 @@ def test_before_the_opening_all_wait_and_anybody_can_check_the_draw(house):
     opens = int(time.time()) + 6
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(opens))
     h = house(f"active=1 rate=100/s grace=1s opens={when}")
-    inside, line = None, [Visitor(h) for _ in range(8)]
+    line = [Visitor(h) for _ in range(8)]
     for visitor in line:
         assert visitor.ask() == 503
         assert b"has not begun" in visitor.body
@@ -255,11 +256,10 @@ def test_before_the_opening_all_wait_and_anybody_can_check_the_draw(house):
     assert positions == list(range(1, 8))
 
 
-def test_the_public_document_and_its_snapshot(house, tmp_path):
-    shots = tmp_path / "shots"
+def test_the_public_document_and_its_snapshot(house, folder):
+    shots = pathlib.Path(folder, f"shots{next(NUMBERS)}")
     shots.mkdir()
-    for path in (tmp_path, tmp_path.parent, tmp_path.parent.parent, shots):
-        os.chmod(path, 0o777)
+    shots.chmod(0o777)
     h = house(more=f'YoyakuSnapshotDir "{shots}"')
     Visitor(h).enter()
     for _ in range(3):

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from crowd import House, hang_up, tally
+from crowd import House, tally
 from servers import until
 
 pytestmark = pytest.mark.own
@@ -65,7 +65,8 @@ class Load(threading.Thread):
 @pytest.mark.prefork
 def test_a_killed_worker_s_place_is_back_within_a_second(house):
     h = house(rule("limit=2"))
-    running = [h.come(f"/app/{n}") for n in range(2)]
+    for n in range(2):
+        h.come(f"/app/{n}")
     h.await_rule("app", running=2)
     pids = [h.worker_of(f"/app/{n}") for n in range(2)]
     waiting = [h.come(f"/app/{n}") for n in range(2, 6)]
