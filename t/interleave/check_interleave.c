@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explore.h"
+#include "fuzz.h"
 #include "inject.h"
 #include "race.h"
 #include <yoyaku/log.h>
@@ -17,8 +18,12 @@
  * @brief Every race that is written down, in every order; every operation with
  *        every error; and many sessions at once.
  *
- *   CK_RUN_CASE=scripts          one of scripts, mutants, errors, losses, races
+ *   CK_RUN_CASE=scripts          one of scripts, mutants, fuzz, errors, losses,
+ *                                races
  *   YOYAKU_INTERLEAVE=take-over  only scripts and operations of that name
+ *   YOYAKU_INTERLEAVE_FUZZ=1000  so many made-up scripts, from number
+ *   YOYAKU_INTERLEAVE_SEED=5000  this on
+ *   YOYAKU_INTERLEAVE_VERBOSE=1  every order of steps, and what was told
  *   YOYAKU_TEST_MARIADBD=...     more options for the server
  */
 
@@ -84,6 +89,24 @@ START_TEST(every_order_of_a_written_race_ends_well)
     found = explore(world, scripts[_i], NULL, p);
     say("script", scripts[_i]->name, found.orders,
         found.complete ? "orders (all) " : "orders (some)", since);
+    demand(found.failure);
+    apr_pool_destroy(p);
+}
+END_TEST
+
+START_TEST(whatever_is_done_at_once_the_book_agrees)
+{
+    const char *from = getenv("YOYAKU_INTERLEAVE_SEED");
+    apr_pool_t *p;
+    apr_time_t since = apr_time_now();
+    explored_t found;
+    script_t *script;
+    apr_pool_create(&p, pglobal);
+    script = fuzz_script((unsigned)_i + (from ? (unsigned)atoi(from) : 0), p);
+    found = explore(world, script, NULL, p);
+    if (found.failure || _i % 20 == 0) {
+        say("fuzz", script->name, found.orders, "orders", since);
+    }
     demand(found.failure);
     apr_pool_destroy(p);
 }
@@ -219,6 +242,7 @@ int main(void)
 {
     Suite *suite = suite_create("interleave");
     SRunner *runner = srunner_create(suite);
+    const char *fuzz = getenv("YOYAKU_INTERLEAVE_FUZZ");
     server_t *server;
     TCase *races;
     int failed;
@@ -232,6 +256,8 @@ int main(void)
     looped(suite, "scripts", every_order_of_a_written_race_ends_well, nscripts);
     looped(suite, "mutants", a_product_broken_on_purpose_is_found_out,
            nmutants);
+    looped(suite, "fuzz", whatever_is_done_at_once_the_book_agrees,
+           fuzz ? atoi(fuzz) : 80);
     looped(suite, "errors", an_error_in_any_statement_leaves_no_half,
            inject_operations());
     looped(suite, "losses", a_line_lost_at_any_packet_leaves_no_half,

@@ -3,6 +3,8 @@
 #include "judge.h"
 #include "verdict.h"
 #include <apr_strings.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A copy's deadlines stay where they were while the clock goes on: it is made
@@ -89,6 +91,10 @@ static stage_run_t *run_once(search_t *search, const stage_plan_t *plan)
     run = stage_run(search->world, search->script, search->before,
                     search->mutant, plan, search->prun);
     search->found->orders++;
+    if (getenv("YOYAKU_INTERLEAVE_VERBOSE")) {
+        printf("%s:%s\n", search->script->name,
+               stage_trail(run, 0, search->prun));
+    }
     if (run->failure && search->mutant &&
         !strstr(run->failure, search->mutant->finds)) {
         run->failure = NULL; /* broken, but not in the way it is to show */

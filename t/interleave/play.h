@@ -2,50 +2,17 @@
 #ifndef INTERLEAVE_PLAY_H
 #define INTERLEAVE_PLAY_H
 
+#include "cast.h"
 #include "world.h"
+#include <yoyaku/lane.h>
 
 /**
  * @file play.h
  * @brief A player does the acts of one role at a desk of its own: its own
  *        store, catalogue and connection, as a worker process has them.
  *
- * A player belongs to one thread. The names of orders are shared by all
- * players of a run and guarded by the cast's mutex.
+ * A player belongs to one thread.
  */
-
-typedef struct named_t {
-    const char *name;
-    uint64_t order_id;
-    const char *token; /**< NULL: not known */
-    int64_t total;
-    const char *currency;
-    uint32_t attempt;
-} named_t;
-
-/** What somebody was told: it must be in the book. */
-typedef struct told_t {
-    uint64_t order_id;
-    yk_order_state_e state;
-    const char *by; /**< session and act, for messages */
-} told_t;
-
-typedef struct cast_t {
-    apr_array_header_t *names; /**< named_t */
-    apr_array_header_t *told;  /**< told_t */
-    apr_thread_mutex_t *mutex;
-    apr_time_t most_shift; /**< the latest clock anybody has */
-    apr_pool_t *p;
-} cast_t;
-
-/** A pool that another thread may use: it has an allocator of its own. */
-apr_pool_t *cast_pool(apr_pool_t *parent);
-
-cast_t *cast_make(apr_pool_t *parent);
-/** The beginnings of another: names made before the run. */
-cast_t *cast_copy(const cast_t *from, apr_pool_t *p);
-/** A copy of what is known of an order; 0: unknown name. */
-int cast_find(cast_t *cast, named_t *named, const char *name);
-const char *cast_name_of(cast_t *cast, uint64_t order_id);
 
 typedef struct result_t {
     const act_t *act;
@@ -96,6 +63,7 @@ typedef struct player_t {
     result_t *results;
     int now;          /**< index of the act being done */
     const char *lose; /**< the act's lose= or dies=, until it happened */
+    const yk_lane_host_t *lane; /**< its wishes go through lanes; NULL: not */
     yk_store_watch_fn *watch; /**< the gate, also of foreign acts; NULL: none */
     void *baton;
 } player_t;

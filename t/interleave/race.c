@@ -6,40 +6,42 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define PLACES 200
 
 /* "?" in a wish is a place drawn at random, "??" two neighbours. */
+#define PLACED "hall A:200\nslot s\n"
+#define ASSIGNED "hall A:200\nslot s A=assigned\n"
+#define POOLED "pool s A=200\n"
+#define QUOTA                                                                  \
+    "pool s A=200\nprice s adult 100 EUR\nprice s child 50 EUR quota=70\n"
+#define MIXED "hall A:80 B:60 C:60\nslot s B=assigned C=pooled:60\n"
+#define MIXED_WISHES                                                           \
+    {                                                                          \
+        "?", "??", "B*2", "B*1", "C*2", "C*1", "? B*1 C*1"                     \
+    }
+#define QUOTA_WISHES                                                           \
+    {                                                                          \
+        "A*1:adult", "A*2:adult", "A*1:child", "A*2:adult*1:child"             \
+    }
+
+/* name, house, wishes, sessions, churn, lane */
 static const race_t races[] = {
-    {"placed", "hall A:200\nslot s\n", {"?", "??", "? ?"}, 60, 0},
-    {"placed with churn", "hall A:200\nslot s\n", {"?", "??"}, 60, 1},
-    {"assigned",
-     "hall A:200\nslot s A=assigned\n",
-     {"A*1", "A*2", "A*3", "A*4"},
-     60,
-     0},
-    {"assigned with churn",
-     "hall A:200\nslot s A=assigned\n",
-     {"A*1", "A*2", "A*3"},
-     60,
-     1},
-    {"pooled", "pool s A=200\n", {"A*1", "A*2", "A*3"}, 60, 0},
-    {"pooled with churn and a quota",
-     "pool s A=200\nprice s adult 100 EUR\nprice s child 50 EUR quota=70\n",
-     {"A*1:adult", "A*2:adult", "A*1:child", "A*2:adult*1:child"},
-     60,
-     1},
-    {"all three",
-     "hall A:80 B:60 C:60\nslot s B=assigned C=pooled:60\n",
-     {"?", "??", "B*2", "B*1", "C*2", "C*1", "? B*1 C*1"},
-     60,
-     0},
-    {"all three with churn",
-     "hall A:80 B:60 C:60\nslot s B=assigned C=pooled:60\n",
-     {"?", "??", "B*2", "B*1", "C*2", "C*1", "? B*1 C*1"},
-     60,
-     1},
-    {"first holds on a fresh slot", "hall A:200\nslot s\n", {"?"}, 64, 0},
+    {"placed", PLACED, {"?", "??", "? ?"}, 60, 0, 0},
+    {"placed with churn", PLACED, {"?", "??"}, 60, 1, 0},
+    {"placed through a lane", PLACED, {"?", "??", "? ?"}, 60, 0, 1},
+    {"assigned", ASSIGNED, {"A*1", "A*2", "A*3", "A*4"}, 60, 0, 0},
+    {"assigned with churn", ASSIGNED, {"A*1", "A*2", "A*3"}, 60, 1, 0},
+    {"assigned through a lane", ASSIGNED, {"A*1", "A*2", "A*3"}, 60, 1, 1},
+    {"pooled", POOLED, {"A*1", "A*2", "A*3"}, 60, 0, 0},
+    {"pooled with churn and a quota", QUOTA, QUOTA_WISHES, 60, 1, 0},
+    {"pooled with a quota through a lane", QUOTA, QUOTA_WISHES, 60, 1, 1},
+    {"all three", MIXED, MIXED_WISHES, 60, 0, 0},
+    {"all three with churn", MIXED, MIXED_WISHES, 60, 1, 0},
+    {"all three through a lane", MIXED, MIXED_WISHES, 60, 1, 1},
+    {"first holds on a fresh slot", PLACED, {"?"}, 64, 0, 0},
 };
 
 typedef struct runner_t {
@@ -56,6 +58,7 @@ typedef struct runner_t {
     const char *word; /* crowd: what it was told */
     int placed;       /* places that are named, from the first */
     pthread_barrier_t *start;
+    const yk_lane_host_t *lane;
 } runner_t;
 
 int race_count(void)
@@ -113,6 +116,7 @@ static const char *visit(runner_t *me, const char *acts, const char *name,
     player = player_make(me->world, script, me->cast,
                          ITEM(script->sessions, 0, role_t *), p);
     player_watch(player, watch, me);
+    player->lane = me->lane;
     player_perform(player);
     player_leave(player);
     if (player->open_lines) {
@@ -149,6 +153,9 @@ static void *runner_thread(void *data)
         const char *wish = draw_wish(me, p);
         const char *name = apr_psprintf(p, "v%d_%d", me->number, round);
         int how = me->race->churn ? (int)(rand_r(&me->seed) % 4) : 3;
+        if (how == 1 && me->lane) {
+            how = 0; /* a lane's clock is its leader's */
+        }
         if (how == 0) {
             visit(me, apr_psprintf(p, "hold %s then release", wish), name, NULL,
                   p);
@@ -201,10 +208,45 @@ static int sell_the_rest(runner_t *me, apr_pool_t *p)
     return sold;
 }
 
+/* One host's lanes, in memory like the one that workers share. */
+static yk_lane_host_t *make_host(apr_pool_t *p)
+{
+    yk_lane_host_t *host = apr_pcalloc(p, sizeof(*host));
+    host->lanes = mmap(NULL, sizeof(*host->lanes), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    host->workers = mmap(NULL, sizeof(*host->workers), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (host->lanes == MAP_FAILED || host->workers == MAP_FAILED) {
+        script_wrong("no memory for", "lanes");
+    }
+    yk_lanes_kind.fresh(host->lanes);
+    if (yk_workers_kind.fresh) {
+        yk_workers_kind.fresh(host->workers);
+    }
+    host->identity = yk_worker_identity((uint32_t)getpid());
+    host->worker = yk_workers_join(host->workers, 1, 1);
+    host->realm = 1;
+    return host;
+}
+
+static const char *drop_host(yk_lane_host_t *host, const char *wrong,
+                             apr_pool_t *p)
+{
+    uint64_t batches = host->lanes->counts.batches;
+    uint64_t wishes = host->lanes->counts.wishes;
+    munmap(host->lanes, sizeof(*host->lanes));
+    munmap(host->workers, sizeof(*host->workers));
+    if (!wrong && wishes <= batches) {
+        return apr_psprintf(p, "%d wishes in %d batches: nobody shared one",
+                            (int)wishes, (int)batches);
+    }
+    return wrong;
+}
+
 static runner_t *start_runners(world_t *world, const race_t *race,
                                const mutant_t *mutant, cast_t *cast,
                                pthread_barrier_t *barrier, void *(*run)(void *),
-                               apr_pool_t *p)
+                               const yk_lane_host_t *lane, apr_pool_t *p)
 {
     runner_t *runners =
         apr_pcalloc(p, sizeof(runner_t) * (apr_size_t)(race->sessions + 1));
@@ -220,6 +262,7 @@ static runner_t *start_runners(world_t *world, const race_t *race,
         one->seed = (unsigned)i * 7919u + 1;
         one->p = cast_pool(p);
         one->start = barrier;
+        one->lane = lane;
         one->placed = strstr(race->house, "A:80") ? 80
                       : strstr(race->house, "A=") ? 0
                                                   : PLACES;
@@ -282,6 +325,7 @@ const char *race_release(world_t *world, apr_pool_t *p)
         "price s adult 100 EUR quota=20\n",
         {0},
         50,
+        0,
         0};
     script_t *script = script_parse(
         crowd.name,
@@ -292,8 +336,8 @@ const char *race_release(world_t *world, apr_pool_t *p)
         p);
     cast_t *cast = explore_begin(world, script, p);
     pthread_barrier_t barrier;
-    runner_t *runners =
-        start_runners(world, &crowd, NULL, cast, &barrier, crowd_thread, p);
+    runner_t *runners = start_runners(world, &crowd, NULL, cast, &barrier,
+                                      crowd_thread, NULL, p);
     const char *left;
     int k;
     for (k = 0; k < crowd.sessions; k++) {
@@ -320,13 +364,14 @@ const char *race_run(world_t *world, int i, const mutant_t *mutant,
     runner_t *runners;
     pthread_barrier_t barrier;
     script_t *script;
+    yk_lane_host_t *host = race->lane ? make_host(p) : NULL;
     const char *wrong;
     int k, sold = 0;
     script = script_parse(
         race->name, apr_pstrcat(p, race->house, "session a sweep\n", NULL), p);
     cast = explore_begin(world, script, p);
-    runners =
-        start_runners(world, race, mutant, cast, &barrier, runner_thread, p);
+    runners = start_runners(world, race, mutant, cast, &barrier, runner_thread,
+                            host, p);
     for (k = 0; k < race->sessions; k++) {
         pthread_join(runners[k].thread, NULL);
         sold += runners[k].sold;
@@ -335,6 +380,9 @@ const char *race_run(world_t *world, int i, const mutant_t *mutant,
     wrong = check(world, runners, race->sessions, sold, p);
     if (!wrong) {
         wrong = judge_final(world, cast, script, p);
+    }
+    if (host) {
+        wrong = drop_host(host, wrong, p);
     }
     return wrong ? apr_pstrcat(p, race->name, ": ", wrong, NULL) : NULL;
 }

@@ -19,6 +19,7 @@ typedef struct race_t {
     const char *wishes[8]; /**< what a session draws from; NULL ends */
     int sessions;
     int churn; /**< also releases, lets run out, takes over */
+    int lane;  /**< through the lanes of one host */
 } race_t;
 
 int race_count(void);

@@ -34,13 +34,14 @@
  *   remove [@x] LINE     checkout, reopen, confirm, release, cancel, look [@x]
  *   pay [@x]             the shop's confirm; attempt=, amount=, payment=
  *   sweep                price, limit: as above; open s, close s
- *   clock +601s          from now on the database's clock is so much later
- *   lock ITEM.., unlock  a foreign transaction on rows; pause 300ms
- *   await a.2            goes on when session a has done its second act
- *   count                how many places and counts are live now (kept)
- *   lose=KIND:HOW        with an act: the line breaks at its packet of KIND
- *                        (read, lock, write), HOW: before (it could not be
- * sent), never (sent, did not arrive), done (arrived, answer lost), late
+ *   batch ACT | ACT ..   several in one transaction, as the head of a lane
+ * takes them; holds are called a1, a2 .. after session a, answers are joined:
+ * held+taken clock +601s          from now on the database's clock is so much
+ * later lock ITEM.., unlock  a foreign transaction on rows; pause 300ms await
+ * a.2            goes on when session a has done its second act count how many
+ * places and counts are live now (kept) lose=KIND:HOW        with an act: the
+ * line breaks at its packet of KIND (read, lock, write), HOW: before (it could
+ * not be sent), never (sent, did not arrive), done (arrived, answer lost), late
  * (arrives whenever); dies=: the same, and the worker is dead
  *
  *   orders  all | N            all orders of packets, or so many drawn

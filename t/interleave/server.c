@@ -54,6 +54,7 @@ static void install(const char *data, const char *log, apr_pool_t *p)
                                 "--user=root",
                                 "--auth-root-authentication-method=normal",
                                 "--skip-test-db",
+                                "--skip-name-resolve",
                                 "--force", /* also where the host has no name */
                                 "--innodb-log-file-size=8M",
                                 apr_pstrcat(p, "--datadir=", data, NULL),
