@@ -24,6 +24,8 @@ class Memcached:
         os.makedirs(self.folder, exist_ok=True)
         argv = [program("memcached"), "-l", "127.0.0.1", "-p", str(self.port),
                 "-U", "0", "-m", str(self.megabytes), "-c", "2048"]
+        if self.megabytes < 2:  # an item is at most half of it
+            argv += ["-I", f"{self.megabytes * 512}k"]
         if os.geteuid() == 0:
             argv += ["-u", "nobody"]
         self.process = Process(argv, os.path.join(self.folder, "memcached.log"),

@@ -77,6 +77,9 @@ void yk_http_board_source(yk_board_source_t *source, yk_http_call_t *call);
 /** "max-age=0, s-maxage=1, ..." as YoyakuBoardAge says.
  *  @param left until something is to happen; -1: nothing is */
 const char *yk_http_board_cache(const request_rec *r, apr_interval_time_t left);
+/** A slot's members, as the list shows it. */
+void yk_http_slots_members(yk_http_json_t *j, const yk_slot_t *slot,
+                           apr_time_t now, int64_t free, int64_t places);
 /** Send what was compressed once, or not; a filter behind us leaves it so. */
 int yk_http_board_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
                        const char *cache, const char *bytes, apr_size_t len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "board.h"
+#include "snapshot.h"
 #include <apr_strings.h>
 
 /* made in the parent for each generation */
@@ -66,6 +66,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     memory_size = kind.size;
+    yk_http_snapshot_create(pconf, s);
     return OK;
 }
 
@@ -97,8 +98,11 @@ static int log_transaction(request_rec *r)
 
 static void hooks(apr_pool_t *p)
 {
+    /* mod_watchdog makes its mutexes for what is registered by then */
+    static const char *const before_watchdog[] = {"mod_watchdog.c", NULL};
+
     /* behind the desk's, which makes the folder */
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_post_config(post_config, NULL, before_watchdog, APR_HOOK_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(log_transaction, NULL, NULL, APR_HOOK_LAST);
 }

@@ -138,6 +138,9 @@ int yk_http_desk_scan(apr_pool_t *pconf, server_rec *s);
  *  @return NULL: the path does not tell */
 const char *yk_http_desk_scan_base(request_rec *r);
 
+/** Where bookers are served: the first <Location> of handler yoyaku. */
+const char *yk_http_desk_scan_path(void);
+
 /** A database with a desk. */
 typedef struct yk_http_database_t {
     server_rec *s;               /**< the server whose DBD directives name it */

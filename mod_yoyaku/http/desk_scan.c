@@ -247,6 +247,18 @@ yk_http_database_t *yk_http_desk_scan_database(server_rec *s)
     return database != NULL ? database : database_of(main_server);
 }
 
+const char *yk_http_desk_scan_path(void)
+{
+    for (int i = 0; i < spots->nelts; i++) {
+        const spot_t *spot = &APR_ARRAY_IDX(spots, i, spot_t);
+
+        if (strcmp(spot->handler, "yoyaku") == 0) {
+            return spot->path;
+        }
+    }
+    return "";
+}
+
 /** Without a <Location> to go by: before the first word of ours. */
 static const char *base_guess(request_rec *r)
 {

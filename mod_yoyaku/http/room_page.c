@@ -7,6 +7,7 @@
 #include "desk.h"
 #include "refusal.h"
 #include "room.h"
+#include <yoyaku/snapshot.h>
 
 #define ASK_EVERY 20 /* seconds, jittered up to 30 */
 #define PUBLIC_AGE "public, max-age=2"
@@ -139,11 +140,7 @@ int yk_http_room_document(request_rec *r)
 static void snapshot(const yk_http_room_t *room, const char *folder,
                      apr_pool_t *p)
 {
-    const char *path =
-        apr_pstrcat(p, folder, "/room-", room->name, ".json", NULL);
-    const char *half = apr_pstrcat(p, path, ".new", NULL);
     json_t *document;
-    apr_file_t *file;
     char *text;
 
     if (atomic_load(&room->row) == YK_ROOM_NONE) {
@@ -156,18 +153,8 @@ static void snapshot(const yk_http_room_t *room, const char *folder,
     }
     text = json_dumps(document, JSON_COMPACT);
     json_decref(document);
-    if (apr_file_open(&file, half,
-                      APR_FOPEN_WRITE | APR_FOPEN_CREATE | APR_FOPEN_TRUNCATE,
-                      APR_FPROT_UREAD | APR_FPROT_UWRITE | APR_FPROT_GREAD |
-                          APR_FPROT_WREAD,
-                      p) == APR_SUCCESS) {
-        apr_status_t rv = apr_file_write_full(file, text, strlen(text), NULL);
-
-        apr_file_close(file);
-        if (rv == APR_SUCCESS) {
-            apr_file_rename(half, path, p);
-        }
-    }
+    yk_snapshot_write(folder, apr_pstrcat(p, "room-", room->name, NULL), text,
+                      strlen(text), NULL, 0, p);
     free(text);
 }
 

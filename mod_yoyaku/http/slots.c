@@ -8,8 +8,8 @@ typedef struct filters_t {
     const char *resource, *series, *state, *after; /**< NULL: any */
 } filters_t;
 
-static void slot_members(yk_http_json_t *j, const yk_slot_t *slot,
-                         apr_time_t now, int64_t free, int64_t places)
+void yk_http_slots_members(yk_http_json_t *j, const yk_slot_t *slot,
+                           apr_time_t now, int64_t free, int64_t places)
 {
     yk_http_json_text(j, "slot", slot->key);
     yk_http_json_text(j, "title", slot->title);
@@ -152,7 +152,8 @@ static apr_status_t list_make(void *baton, const char **json, apr_size_t *len,
     yk_http_json_array(j, "slots");
     for (uint32_t i = 0; i < n; i++) {
         yk_http_json_object(j, NULL);
-        slot_members(j, list[i].slot, now, list[i].free, list[i].places);
+        yk_http_slots_members(j, list[i].slot, now, list[i].free,
+                              list[i].places);
         yk_http_json_end(j);
     }
     yk_http_json_end(j);
@@ -318,7 +319,7 @@ static apr_status_t look_make(void *baton, const char **json, apr_size_t *len,
         places += slot->areas[i].max;
     }
     j = yk_http_json_make(4096, p);
-    slot_members(j, slot, now, sum, places);
+    yk_http_slots_members(j, slot, now, sum, places);
     areas_write(j, slot, free);
     prices_write(j, slot);
     limits_write(j, slot);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snapshot.h"
+#include <apr_hash.h>
+#include <apr_optional.h>
+#include <apr_strings.h>
+#include <mod_watchdog.h>
+#include <string.h>
+#include "room.h"
+
+#define WATCHDOG "_yoyaku_snapshot_"
+#define TURN (APR_USEC_PER_SEC / 4)
+#define LIST_EVERY APR_USEC_PER_SEC
+/* However long a list takes, it takes at most a twentieth of the time. */
+#define LIST_DEAR 20
+#define QUIET (3 * APR_USEC_PER_SEC)
+#define PAGES 10 /* of YK_LIST_MAX slots */
+
+/** One public slot. */
+typedef struct shot_t {
+    const char *key;
+    int is_written;
+    uint64_t hash; /* of what was written last */
+    int seen;      /* in the last list */
+} shot_t;
+
+/** Of one database: this process's, while the turns are its. */
+typedef struct album_t {
+    const yk_http_database_t *database;
+    apr_pool_t *p;
+    apr_hash_t *shots; /* key -> shot_t */
+    uint64_t list_hash;
+    apr_time_t list_next, quiet_until;
+} album_t;
+
+static const char *folder; /* as configured; NULL: none */
+static server_rec *main_server;
+/* one process's: a turn's own pool ends with the turn */
+static apr_pool_t *albums_pool;
+static apr_hash_t *albums;
+
+/* ---- one slot ---- */
+
+typedef struct reading_t {
+    const album_t *album;
+    yk_store_t *store;
+    uint32_t tenant_id;
+    const char *key;
+    apr_pool_t *p;
+} reading_t;
+
+static apr_status_t source_open(void *baton, yk_store_t **store)
+{
+    *store = ((reading_t *)baton)->store;
+    return APR_SUCCESS;
+}
+
+static apr_status_t source_slot(void *baton, const yk_slot_t **slot, int fresh)
+{
+    reading_t *r = baton;
+
+    return yk_catalogue_slot(r->album->database->catalogue, slot, NULL,
+                             r->store, r->tenant_id, r->key, fresh, r->p);
+}
+
+static const char *tenant_of(const album_t *album)
+{
+    return yk_http_desk_config_tenant(
+        yk_http_dir(album->database->s->lookup_defaults, YK_HTTP_DESK));
+}
+
+static apr_status_t file_write(const char *name, const char *json,
+                               apr_size_t len, apr_pool_t *p)
+{
+    apr_status_t rv = yk_snapshot_write(folder, name, json, len, NULL, 0, p);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, main_server,
+                     "YK0444: snapshot: %s/%s.json cannot be written", folder,
+                     name);
+    }
+    return rv;
+}
+
+static apr_status_t shot_take(reading_t *r, shot_t *shot)
+{
+    yk_boards_t *boards = yk_http_board_boards();
+    yk_board_source_t source = {r, source_open, source_slot};
+    yk_board_answer_t answer;
+    yk_board_ref_t ref;
+    int old = 0;
+    apr_status_t rv;
+
+    r->key = shot->key;
+    rv = yk_board_fresh(
+        boards, &ref, &old,
+        yk_board_id(r->album->database->name, tenant_of(r->album), shot->key),
+        &source, r->p);
+    if (rv == APR_SUCCESS) {
+        rv = yk_board_get(boards, &ref, &answer, YK_BOARD_JSON, r->p);
+    }
+    if (rv == APR_ENOSPC) {
+        rv = yk_board_overflow(boards, &answer, &source, r->p);
+    }
+    if (rv != APR_SUCCESS || (shot->is_written && shot->hash == answer.hash)) {
+        return rv;
+    }
+    rv = file_write(yk_snapshot_board(shot->key, r->p), answer.bytes,
+                    answer.len, r->p);
+    if (rv == APR_SUCCESS) {
+        shot->is_written = 1;
+        shot->hash = answer.hash;
+    }
+    return APR_SUCCESS;
+}
+
+/* ---- the list ---- */
+
+static void shot_list(album_t *album, const yk_slot_t *slot, apr_time_t now,
+                      apr_pool_t *ptemp)
+{
+    const char *uri = apr_pstrcat(ptemp, yk_http_desk_scan_path(), "/slots/",
+                                  slot->key, "/availability", NULL);
+    shot_t *shot = apr_hash_get(album->shots, slot->key, APR_HASH_KEY_STRING);
+
+    if (!yk_http_snapshot_is_public(uri)) {
+        yk_snapshot_remove(folder, yk_snapshot_board(slot->key, ptemp), ptemp);
+        return;
+    }
+    if (slot->starts != 0 && slot->starts < now && shot == NULL) {
+        return; /* over before we looked: nobody polls it */
+    }
+    if (shot == NULL) {
+        shot = apr_pcalloc(album->p, sizeof(*shot));
+        shot->key = apr_pstrdup(album->p, slot->key);
+        apr_hash_set(album->shots, shot->key, APR_HASH_KEY_STRING, shot);
+    }
+    shot->seen = 1;
+}
+
+/* What the list does not name any more goes. */
+static void shots_prune(album_t *album, apr_pool_t *ptemp)
+{
+    for (apr_hash_index_t *hi = apr_hash_first(ptemp, album->shots); hi != NULL;
+         hi = apr_hash_next(hi)) {
+        void *value;
+        shot_t *shot;
+
+        apr_hash_this(hi, NULL, NULL, &value);
+        shot = value;
+        if (!shot->seen) {
+            yk_snapshot_remove(folder, yk_snapshot_board(shot->key, ptemp),
+                               ptemp);
+            apr_hash_set(album->shots, shot->key, APR_HASH_KEY_STRING, NULL);
+        }
+        shot->seen = 0;
+    }
+}
+
+static void list_page(album_t *album, yk_http_json_t *j,
+                      const yk_listed_t *list, uint32_t n, apr_time_t now,
+                      apr_pool_t *ptemp)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *uri = apr_pstrcat(ptemp, yk_http_desk_scan_path(),
+                                      "/slots/", list[i].slot->key, NULL);
+
+        shot_list(album, list[i].slot, now, ptemp);
+        if (yk_http_snapshot_is_public(uri)) {
+            yk_http_json_object(j, NULL);
+            yk_http_slots_members(j, list[i].slot, now, list[i].free,
+                                  list[i].places);
+            yk_http_json_end(j);
+        }
+    }
+}
+
+static apr_status_t list_take(album_t *album, reading_t *r)
+{
+    yk_http_json_t *j = yk_http_json_make(4096, r->p);
+    apr_time_t began = yk_state_now(), now = 0;
+    const char *after = NULL, *json;
+    yk_listed_t *list;
+    apr_size_t len;
+    uint64_t hash;
+    int more = 1;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (began < album->list_next) {
+        return rv;
+    }
+    yk_http_json_array(j, "slots");
+    for (int page = 0; rv == APR_SUCCESS && more && page < PAGES; page++) {
+        uint32_t n = 0;
+
+        more = 0;
+        rv = yk_store_slots(r->store, &list, &n, &more, &now, r->tenant_id,
+                            NULL, NULL, NULL, after, r->p);
+        if (rv == APR_SUCCESS) {
+            list_page(album, j, list, n, now, r->p);
+            after = n > 0 ? list[n - 1].slot->key : NULL;
+            more = more && n > 0;
+        }
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    shots_prune(album, r->p);
+    yk_http_json_end(j);
+    yk_http_json_text(j, "next", NULL);
+    json = yk_http_json_done(j, &len);
+    hash = yk_board_id(json, "", "");
+    if (hash != album->list_hash &&
+        yk_http_snapshot_is_public(
+            apr_pstrcat(r->p, yk_http_desk_scan_path(), "/slots", NULL)) &&
+        file_write("slots", json, len, r->p) == APR_SUCCESS) {
+        album->list_hash = hash;
+    }
+    now = yk_state_now();
+    album->list_next = now + (LIST_DEAR * (now - began) > LIST_EVERY
+                                  ? LIST_DEAR * (now - began)
+                                  : LIST_EVERY);
+    return rv;
+}
+
+/* ---- turns ---- */
+
+static album_t *album_of(const yk_http_database_t *database)
+{
+    apr_pool_t *p = albums_pool;
+    album_t *album;
+
+    if (albums == NULL) {
+        apr_pool_create(&albums_pool, NULL);
+        p = albums_pool;
+        albums = apr_hash_make(p);
+    }
+    album = apr_hash_get(albums, database->name, APR_HASH_KEY_STRING);
+    if (album == NULL) {
+        album = apr_pcalloc(p, sizeof(*album));
+        album->database = database;
+        album->p = p;
+        album->shots = apr_hash_make(p);
+        apr_hash_set(albums, database->name, APR_HASH_KEY_STRING, album);
+    }
+    return album;
+}
+
+static apr_status_t album_turn(album_t *album, apr_pool_t *ptemp)
+{
+    reading_t r = {album, NULL, 0, NULL, ptemp};
+    yk_http_dbd_t *dbd = NULL;
+    apr_status_t rv =
+        yk_http_desk_dbd_attach(&r.store, &dbd, album->database->s, ptemp);
+
+    if (rv == APR_SUCCESS) {
+        rv = yk_catalogue_tenant(album->database->catalogue, &r.tenant_id,
+                                 r.store, tenant_of(album));
+    }
+    if (rv == APR_SUCCESS) {
+        rv = list_take(album, &r);
+    }
+    for (apr_hash_index_t *hi = apr_hash_first(ptemp, album->shots);
+         rv == APR_SUCCESS && hi != NULL; hi = apr_hash_next(hi)) {
+        void *value;
+
+        apr_hash_this(hi, NULL, NULL, &value);
+        apr_pool_create(&r.p, ptemp);
+        rv = shot_take(&r, value);
+        apr_pool_destroy(r.p);
+        rv = rv == APR_ECONNRESET ? rv : APR_SUCCESS;
+    }
+    yk_store_rest(r.store);
+    return rv;
+}
+
+static apr_status_t turn(int state, void *data, apr_pool_t *p)
+{
+    const apr_array_header_t *databases = yk_http_desk_scan_databases();
+
+    if (state != AP_WATCHDOG_STATE_RUNNING || yk_http_board_boards() == NULL) {
+        return APR_SUCCESS;
+    }
+    for (int i = 0; i < databases->nelts; i++) {
+        const yk_http_database_t *database =
+            &APR_ARRAY_IDX(databases, i, yk_http_database_t);
+        apr_pool_t *ptemp = NULL;
+        album_t *album;
+
+        if (database->catalogue == NULL) {
+            continue;
+        }
+        album = album_of(database);
+        if (yk_state_now() < album->quiet_until) {
+            continue;
+        }
+        apr_pool_create(&ptemp, p);
+        if (album_turn(album, ptemp) == APR_ECONNRESET) {
+            album->quiet_until = yk_state_now() + QUIET;
+        }
+        apr_pool_destroy(ptemp);
+    }
+    yk_boards_tell(yk_http_board_boards(), p);
+    return APR_SUCCESS;
+}
+
+/* ---- before the children ---- */
+
+void yk_http_snapshot_create(apr_pool_t *pconf, server_rec *s)
+{
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_get_instance) *get =
+        APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_get_instance);
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_register_callback) *registration =
+        APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_register_callback);
+    ap_watchdog_t *watchdog = NULL;
+
+    main_server = s;
+    albums = NULL;
+    folder = yk_http_room_keys()->snapshots;
+    if (folder == NULL) {
+        return;
+    }
+    yk_http_snapshot_scope_read(pconf);
+    if (get == NULL || registration == NULL ||
+        get(&watchdog, WATCHDOG, 0, 1, pconf) != APR_SUCCESS ||
+        registration(watchdog, TURN, s, turn) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "YK0446: snapshot: mod_watchdog does not run; nothing is "
+                     "written to %s",
+                     folder);
+    }
+}

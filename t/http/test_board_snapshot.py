@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards and the list as files, for any static server."""
+import gzip
+import json
+import os
+import threading
+import time
+
+import pytest
+
+from servers import until
+from yk import board
+
+
+@pytest.fixture
+def shots(own_rig):
+    """A function: a rig whose host writes snapshots, and their folder."""
+    def make(conf="", **more):
+        rig = own_rig(hosts=0)
+        folder = os.path.join(rig.folder, "shots")
+        os.makedirs(folder)
+        os.chmod(folder, 0o777)
+        rig.add_host(conf=f'KeepAlive Off\nYoyakuSnapshotDir "{folder}"\n{conf}', **more)
+        rig.announce("AH00161")
+        return rig, folder
+
+    return make
+
+
+def path_of(folder, slot):
+    value = 0xcbf29ce484222325
+    for byte in slot.encode():
+        value = (value ^ byte) * 0x100000001b3 % (1 << 64)
+    return os.path.join(folder, "boards", f"{value & 0xff:02x}", slot + ".json")
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def test_a_slot_has_a_file_though_nobody_asks(shots):
+    rig, folder = shots()
+    slot = rig.slot({"Stalls": (2, 10)}, pools={"Floor": 9})
+    path = path_of(folder, slot)
+    said = until(lambda: read(path), 10, "the file")
+    assert board.content(said) == board.in_book(rig, slot)
+    with gzip.open(path + ".gz", "rt") as file:
+        assert json.load(file) == said
+    listed = until(lambda: slot in str(read(os.path.join(folder,
+                                                         "slots.json"))),
+                   10, "the list")
+    assert listed
+    assert os.stat(path).st_mode & 0o444 == 0o444
+
+
+def test_what_happens_is_in_the_file_soon(shots):
+    rig, folder = shots()
+    slot = rig.slot({"Stalls": (2, 10)})
+    other = rig.slot({"Stalls": (2, 10)})
+    path = path_of(folder, slot)
+    until(lambda: read(path) and read(path_of(folder, other)), 10, "the files")
+    before = os.stat(path_of(folder, other))
+    booker, _ = rig.hold(slot, ["Stalls-1-1"])
+    until(lambda: board.content(read(path))["Stalls"][0] == "1", 2, "the hold")
+    booker.release()
+    until(lambda: board.content(read(path))["Stalls"][0] == "0", 2,
+          "the release")
+    after = os.stat(path_of(folder, other))
+    assert (before.st_ino, before.st_mtime_ns) == \
+        (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_file_is_written_at_most_four_times_a_second(shots):
+    """And the last change is in it."""
+    rig, folder = shots()
+    slot = rig.slot({"Stalls": (10, 40)})
+    path, seen, stop = path_of(folder, slot), set(), threading.Event()
+    until(lambda: read(path), 10, "the file")
+
+    def watch():
+        while not stop.is_set():
+            seen.add(os.stat(path).st_ino)
+            assert read(path)
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    began = time.monotonic()
+    for seat in range(1, 41):
+        rig.hold(slot, [f"Stalls-1-{seat}"])
+    took = time.monotonic() - began
+    stop.set()
+    watcher.join()
+    assert len(seen) <= 4 * took + 3
+    until(lambda: board.content(read(path)) == board.in_book(rig, slot), 3,
+          "the last change")
+
+
+def test_a_hold_past_its_end_is_free_in_the_file(shots):
+    """On a server that nobody asks, and without a sweep."""
+    rig, folder = shots(conf="YoyakuSweepInterval 1min\n",
+                        location="YoyakuHoldTTL 10s")
+    slot = rig.slot({"Stalls": (1, 4)})
+    _, said = rig.hold(slot, ["Stalls-1-2"])
+    path = path_of(folder, slot)
+    until(lambda: read(path) and board.content(read(path))["Stalls"] == "0100",
+          5, "the hold")
+    end = rig.value("SELECT MAX(until_us) FROM yoyaku_slot_place")
+    until(lambda: board.content(read(path))["Stalls"] == "0000", 20, "its end")
+    assert end <= rig.now_us() <= end + 1_500_000
+
+
+def test_a_slot_that_is_not_public_has_no_file(shots):
+    rig, folder = shots(conf='''
+<Location "/yoyaku/slots/secret-1">
+    Require ip 192.0.2.1
+</Location>
+<LocationMatch "^/yoyaku/slots/hidden-">
+    Require ip 192.0.2.1
+</LocationMatch>
+''')
+    secret = rig.slot({"Stalls": (1, 4)}, key="secret-1")
+    hidden = rig.slot({"Stalls": (1, 4)}, key="hidden-7")
+    public = rig.slot({"Stalls": (1, 4)}, key="secret-10")
+    until(lambda: read(path_of(folder, public)), 10, "the public one")
+    time.sleep(0.6)
+    assert read(path_of(folder, secret)) is None
+    assert read(path_of(folder, hidden)) is None
+    listed = str(read(os.path.join(folder, "slots.json")))
+    assert "secret-10" in listed and "hidden-7" not in listed
+    assert "'secret-1'" not in listed
