@@ -154,6 +154,10 @@ typedef int yk_ctl_fn(yk_ctl_t *ctl);
       "--count places|slots|resources --max N",                                \
       "Let an order or a booker have at most so many; again with another "     \
       "--max to change it.")                                                   \
+    X("place close", yk_ctl_place_close, 1, 256, "PLACE... --slot KEY",        \
+      "Keep free places from sale.")                                           \
+    X("place open", yk_ctl_place_open, 1, 256, "PLACE... --slot KEY",          \
+      "Put places that were kept from sale back on sale.")                     \
     X("order show", yk_ctl_order_show, 1, 1, "NUMBER", "Show an order.")       \
     X("order find", yk_ctl_order_find, 0, 0,                                   \
       "[--reference TEXT] [--booker TEXT] [--contact TEXT]",                   \

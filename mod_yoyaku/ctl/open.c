@@ -164,6 +164,8 @@ int yk_ctl_open_desk(yk_ctl_t *ctl, yk_desk_t **desk)
     if (rv != APR_SUCCESS) {
         return yk_ctl_status(ctl, rv, NULL);
     }
+    /* What the catalogue hands out must be let go before it ends itself. */
+    apr_pool_create(&ctl->p, ctl->p);
     terms.tenant_id = ctl->tenant_id;
     terms.booker = "";
     terms.shop = 1;

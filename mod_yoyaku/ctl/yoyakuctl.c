@@ -164,11 +164,13 @@ int main(int argc, const char *const *argv)
 {
     static const char *const helps[] = {"--help", "-h", "help", NULL};
     yk_ctl_t ctl = {0};
+    apr_pool_t *p;
     int status;
 
     apr_app_initialize(&argc, &argv, NULL);
     atexit(apr_terminate);
-    apr_pool_create(&ctl.p, NULL);
+    apr_pool_create(&p, NULL);
+    ctl.p = p;
     yk_log_sink_set(log_line);
     argc--;
     argv++;
@@ -193,6 +195,6 @@ int main(int argc, const char *const *argv)
     if (status < 0) {
         status = unknown(argc, argv);
     }
-    apr_pool_destroy(ctl.p);
+    apr_pool_destroy(p);
     return status;
 }

@@ -260,6 +260,60 @@ def test_an_area_that_the_hall_has_not_is_refused(office):
                         " 'wrong-area'") == 0
 
 
+def test_a_place_kept_from_sale_is_not_sold(rig):
+    slot = rig.slot({"Stalls": (1, 3), "Gallery": (1, 3)},
+                    areas={"Gallery": "assigned"})
+    rig.ctl("place", "close", "Stalls-1-1", "Gallery-1-2", "--slot", slot)
+    rig.ctl("place", "close", "Stalls-1-1", "--slot", slot)
+    refused(rig.ctl("place", "close", "Stalls-9-9", "--slot", slot,
+                    check=False))
+    answer = rig.booker().hold(slot, places=["Stalls-1-1"])
+    assert answer.json()["reason"] == "taken", answer.text
+    together = rig.booker().hold(slot, area="Gallery", quantity=2,
+                                 together=True)
+    assert together.json()["reason"] == "not_together", together.text
+    assert rig.booker().hold(slot, places=["Stalls-1-2"]).status_code == 201
+    refused(rig.ctl("place", "close", "Stalls-1-2", "--slot", slot,
+                    check=False))
+    rig.ctl("place", "open", "Stalls-1-1", "Gallery-1-2", "--slot", slot)
+    assert rig.booker().hold(slot, places=["Stalls-1-1"]).status_code == 201
+    assert rig.booker().hold(slot, area="Gallery", quantity=3,
+                             together=True).status_code == 201
+
+
+def test_an_order_is_shown_found_and_ended(rig):
+    slot = rig.slot({"Stalls": (1, 4)}, prices={"adult": "45.00"})
+    booker = rig.booker(f"anna-{slot}")
+    booker.hold(slot, places=["Stalls-1-1"], reference=f"ref-{slot}")
+    shown = rig.ctl_json("order", "show", booker.number)
+    assert (shown["state"], shown["total"], shown["lines"][0]["place"]) == \
+        ("held", "45.00", "Stalls-1-1")
+    found = rig.ctl_json("order", "find", "--reference", f"ref-{slot}")
+    assert [order["number"] for order in found["orders"]] == [booker.number]
+    refused(rig.ctl("order", "cancel", booker.number, check=False))
+    assert rig.ctl_json("order", "release", booker.number)["state"] == \
+        "released"
+    assert booker.order().json()["state"] == "released"
+
+
+def test_the_book_is_verified_and_a_fault_is_named(rig):
+    slot = rig.slot({"Stalls": (1, 4)}, pools={})
+    booker = rig.booker()
+    booker.hold(slot, places=["Stalls-1-1"])
+    assert rig.ctl_json("verify", "--slot", slot)["agrees"] is True
+    line = rig.connect()
+    with line.cursor() as cursor:  # a place sold behind the book's back
+        cursor.execute(
+            "UPDATE yoyaku_slot_place t JOIN yoyaku_slot s USING (slot_id) "
+            "SET t.order_id = 17 WHERE s.slot_key = %s AND t.state = 1",
+            (slot,))
+    line.close()
+    rig.books = False
+    done = rig.ctl("verify", "--slot", slot, check=False)
+    assert done.returncode == 1
+    assert "place" in done.stdout, done.stdout
+
+
 def test_a_price_can_be_set_again(office):
     key = office.slot(pools={"Floor": 10}, key="priced")
     for amount, quota in (("45.00", None), ("40.00", 5), ("40.00", 5)):
