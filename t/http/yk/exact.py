@@ -59,6 +59,7 @@ class Tally:
     def give_back(self, booker, lines):
         """This booker leaves again; counted before the places are free."""
         self.count(lines, -1)
+        booker.http.close()  # a kept line may be closed under our hands
         answer = booker.release()
         with self.lock:
             self.statuses[answer.status_code, None] += 1

@@ -10,8 +10,9 @@ query is 0x03 and the SQL. A rule sees every query before it goes on:
         wire.rule(lambda sql: b"COMMIT" in sql, "cut_after", times=1)
 
 Actions: "cut_before" (the packet never arrives), "cut_after" (it arrives, the
-answer does not), "hold" (it waits until let_go()), or a function of the SQL
-whose result is sent in its place.
+answer does not), "mute" (the same, but the line stays, silent, until
+cut_all()), "hold" (it waits until let_go()), or a function of the SQL whose
+result is sent in its place (None: the line is cut).
 """
 import socket
 import struct
@@ -87,6 +88,7 @@ class Wire:
             with self.lock:
                 self.pairs.append((client, server))
             quiet = threading.Event()  # set: answers go nowhere
+            quiet.stays = False
             threading.Thread(target=self._answers, daemon=True,
                              args=(client, server, quiet)).start()
             threading.Thread(target=self._questions, daemon=True,
@@ -100,6 +102,8 @@ class Wire:
                 if not data:
                     break
                 if quiet.is_set():
+                    if quiet.stays:
+                        continue
                     break
                 client.sendall(data)
         except OSError:
@@ -141,7 +145,8 @@ class Wire:
         if rule.action == "hold":
             self.go.wait(60)
             return sql
-        if rule.action == "cut_after":
+        if rule.action in ("cut_after", "mute"):
+            quiet.stays = rule.action == "mute"
             quiet.set()
             return sql
         return None
