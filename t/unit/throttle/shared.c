@@ -42,14 +42,18 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
+/* Without Check's assertions: children of ours call it too, and what they would
+ * write into Check's file meets what the test writes. */
 static void come(yk_turn_t *turn)
 {
     yk_arrival_t who = {0};
 
     who.name = "shop";
     who.arrived_us = yk_state_now();
-    ck_assert_int_eq(yk_throttle_rule(throttle, &who.rule, who.name, &terms),
-                     APR_SUCCESS);
+    if (yk_throttle_rule(throttle, &who.rule, who.name, &terms) !=
+        APR_SUCCESS) {
+        abort();
+    }
     yk_throttle_arrive(throttle, turn, &who);
 }
 
