@@ -12,5 +12,7 @@ def run(argv):
     if note is None:
         raise ServerError("nothing is up; loadtest/rig up starts it")
     os.environ["YOYAKU_DB"] = note["params"]
+    if note.get("state"):
+        os.environ["YOYAKU_STATE"] = note["state"]
     tool = os.path.join(note["build"], "yoyakuctl")
     os.execv(tool, [tool, *argv])

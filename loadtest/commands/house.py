@@ -283,6 +283,7 @@ class House:
             "build": str(BUILD),
             # from here on for ourselves
             "params": self.database.params() if self.database else None,
+            "state": self.hosts[0].state if self.hosts else None,
             "processes": self.started,
             "elsewhere": self.elsewhere,
         }

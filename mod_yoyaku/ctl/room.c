@@ -4,6 +4,15 @@
 #include "ctl.h"
 #include "yoyaku/room.h"
 
+/** The file is made by the first configuration that has a room. */
+static int room_fail(yk_ctl_t *ctl, apr_status_t rv)
+{
+    return APR_STATUS_IS_ENOENT(rv)
+               ? yk_ctl_fail(ctl, "no server in %s has a waiting room",
+                             yk_ctl_state(ctl))
+               : yk_ctl_state_fail(ctl, rv);
+}
+
 int yk_ctl_room_list(yk_ctl_t *ctl)
 {
     yk_rooms_t *rooms;
@@ -13,7 +22,7 @@ int yk_ctl_room_list(yk_ctl_t *ctl)
     size_t i;
 
     if (rv != APR_SUCCESS) {
-        return yk_ctl_state_fail(ctl, rv);
+        return room_fail(ctl, rv);
     }
     list = yk_rooms_document(rooms, ctl->p);
     if (ctl->json) {
@@ -56,7 +65,7 @@ static int act(yk_ctl_t *ctl, yk_rooms_do_e what, const char *did)
         return yk_ctl_usage(ctl, "%s", problem);
     }
     if (rv != APR_SUCCESS) {
-        return yk_ctl_state_fail(ctl, rv);
+        return room_fail(ctl, rv);
     }
     did = apr_psprintf(ctl->p, "%s: %s.", name, did);
     return yk_ctl_done(ctl, did,
