@@ -248,6 +248,9 @@ apr_status_t yk_board_free(yk_boards_t *boards, const yk_board_ref_t *ref,
 
 uint64_t yk_boards_epoch(const yk_boards_t *boards);
 
+/** A hold was refused from a board: counted. */
+void yk_boards_refused(yk_boards_t *boards);
+
 /* ---- no room ---- */
 
 /**

@@ -269,6 +269,9 @@ apr_status_t yk_store_orders_by_id(yk_store_t *store, yk_order_t ***orders,
 /** Due orders of every tenant, oldest first, at most `most`. */
 apr_status_t yk_store_due(yk_store_t *store, uint64_t **order_ids, uint32_t *n,
                           uint32_t most, apr_pool_t *p);
+/** Was this key used? By primary key, without a lock. */
+apr_status_t yk_store_once_used(yk_store_t *store, int *used,
+                                uint32_t tenant_id, const yk_hash_t *scope);
 /** Drop idempotency rows older than 24 hours, at most 1000 a call. */
 apr_status_t yk_store_once_sweep(yk_store_t *store);
 

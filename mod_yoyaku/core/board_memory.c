@@ -164,6 +164,11 @@ void yk_boards_use(const yk_boards_t *boards, yk_boards_use_t *use)
 #undef COUNTER
 }
 
+void yk_boards_refused(yk_boards_t *boards)
+{
+    COUNT(boards, refused_early);
+}
+
 /* What a child wrote there may be anything; the arena is never left. */
 void *yk_board_at(const yk_boards_t *boards, uint64_t at)
 {

@@ -66,6 +66,12 @@ yk_boards_t *yk_http_board_boards(void);
 /** Boards shall hear of what this store writes. */
 void yk_http_board_watch(yk_store_t *store);
 
+/* ---- board_refuse.c ---- */
+
+/** @return 1: refused from the board, `reply` says so */
+int yk_http_board_refuses(yk_http_call_t *call, yk_reply_t *reply,
+                          const yk_wish_t *wish);
+
 /* ---- board.c ---- */
 
 /** The board of the call's slot, brought up to date; see yk_board_fresh(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "call.h"
+#include "board.h"
+#include <string.h>
 
 /** The shop says for whom it holds; "" is nobody in particular. */
 static apr_status_t booker_read(yk_http_call_t *call)
@@ -36,6 +37,10 @@ int yk_http_hold_make(yk_http_call_t *call)
         return yk_http_reply_fault(call);
     }
     yk_http_reply_note(call, "yoyaku-slot", wish->lines[0].slot);
+    if (yk_http_board_refuses(call, &reply, wish)) {
+        return yk_http_reply_desk(call, APR_SUCCESS, &reply);
+    }
+    memset(&reply, 0, sizeof(reply));
     rv = yk_http_call_desk(call, &desk);
     if (rv == APR_SUCCESS) {
         rv = yk_desk_hold(desk, &reply, wish, call->claim, call->once, p);
