@@ -147,9 +147,9 @@ const char *yk_http_board_cache(const request_rec *r, apr_interval_time_t left)
                         apr_time_sec(age), apr_time_sec(stale));
 }
 
-int yk_http_board_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
-                       const char *cache, const char *bytes, apr_size_t len,
-                       int is_gzip)
+/** The headers, and 304 when it is known. @return OK when that was sent */
+static int head_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
+                     const char *cache, int is_gzip)
 {
     request_rec *r = call->r;
     const char *tag = apr_psprintf(r->pool, "%016" APR_UINT64_T_HEX_FMT "%s",
@@ -158,43 +158,61 @@ int yk_http_board_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
 
     apr_table_setn(r->subprocess_env, "no-gzip", "1");
     apr_table_setn(r->subprocess_env, "no-brotli", "1");
-    known = yk_http_reply_public(call, tag, cache) == OK;
+    known = yk_http_reply_public(call, tag, cache);
     if (is_gzip) {
         apr_table_setn(r->headers_out, "ETag",
                        apr_pstrcat(r->pool, "\"", tag, "-gz\"", NULL));
     }
-    if (known) {
+    return known;
+}
+
+int yk_http_board_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
+                       const char *cache, const char *bytes, apr_size_t len,
+                       int is_gzip)
+{
+    if (head_send(call, hash, suffix, cache, is_gzip) == OK) {
         return OK;
     }
     if (is_gzip) {
-        apr_table_setn(r->headers_out, "Content-Encoding", "gzip");
+        apr_table_setn(call->r->headers_out, "Content-Encoding", "gzip");
     }
     return yk_http_reply_bytes(call, HTTP_OK, "application/json", bytes, len);
+}
+
+/** Until the slot opens; -1: it has, or says nothing of it. */
+static apr_interval_time_t left_of(const yk_board_answer_t *answer)
+{
+    return answer->opens_us > answer->now_us && answer->now_us > 0
+               ? answer->opens_us - answer->now_us
+               : -1;
+}
+
+static int answer_known(yk_http_call_t *call, const yk_board_answer_t *answer,
+                        int is_gzip)
+{
+    return head_send(call, answer->hash, "",
+                     yk_http_board_cache(call->r, left_of(answer)), is_gzip);
 }
 
 static int answer_send(yk_http_call_t *call, const yk_board_answer_t *answer,
                        const since_t *since, int is_gzip)
 {
-    apr_interval_time_t left = -1;
     const char *suffix = "";
 
-    if (answer->opens_us > answer->now_us && answer->now_us > 0) {
-        left = answer->opens_us - answer->now_us;
-    }
     if (answer->is_delta) {
         suffix = apr_psprintf(
             call->r->pool, "-d%" APR_UINT64_T_HEX_FMT "-%" APR_UINT64_T_HEX_FMT,
             (apr_uint64_t)since->generation, (apr_uint64_t)answer->generation);
     }
     return yk_http_board_send(call, answer->hash, suffix,
-                              yk_http_board_cache(call->r, left), answer->bytes,
-                              answer->len, is_gzip);
+                              yk_http_board_cache(call->r, left_of(answer)),
+                              answer->bytes, answer->len, is_gzip);
 }
 
 /** The board as asked for; APR_TIMEUP when its lives end faster than it can
  *  be read. */
 static apr_status_t answer_get(yk_http_call_t *call, yk_board_answer_t *answer,
-                               const since_t *since, int *is_gzip)
+                               const since_t *since, yk_board_form_e form)
 {
     yk_boards_t *boards = yk_http_board_boards();
     apr_pool_t *p = call->r->pool;
@@ -206,15 +224,9 @@ static apr_status_t answer_get(yk_http_call_t *call, yk_board_answer_t *answer,
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        rv = since->is_said
-                 ? yk_board_since(boards, &ref, answer, since->epoch,
-                                  since->generation, p)
-                 : yk_board_get(boards, &ref, answer,
-                                *is_gzip ? YK_BOARD_GZIP : YK_BOARD_JSON, p);
-        if (rv == APR_SUCCESS && *is_gzip && answer->len == 0) {
-            *is_gzip = 0;
-            rv = yk_board_get(boards, &ref, answer, YK_BOARD_JSON, p);
-        }
+        rv = since->is_said ? yk_board_since(boards, &ref, answer, since->epoch,
+                                             since->generation, p)
+                            : yk_board_get(boards, &ref, answer, form, p);
         if (rv != APR_NOTFOUND) {
             return rv;
         }
@@ -222,19 +234,51 @@ static apr_status_t answer_get(yk_http_call_t *call, yk_board_answer_t *answer,
     return APR_TIMEUP;
 }
 
+/** 304 needs the tag only: nothing is copied for whoever has it.
+ *  @return OK when it was sent */
+static int known_send(yk_http_call_t *call, const since_t *since, int is_gzip)
+{
+    apr_table_t *out = call->r->headers_out;
+    const char *vary = apr_table_get(out, "Vary");
+    yk_board_answer_t answer;
+
+    if (since->is_said ||
+        apr_table_get(call->r->headers_in, "If-None-Match") == NULL ||
+        answer_get(call, &answer, since, YK_BOARD_HEAD) != APR_SUCCESS) {
+        return DECLINED;
+    }
+    if (answer_known(call, &answer, is_gzip) == OK) {
+        return OK;
+    }
+    /* the answer that follows adds to it once more */
+    apr_table_unset(out, "Vary");
+    if (vary != NULL) {
+        apr_table_setn(out, "Vary", vary);
+    }
+    return DECLINED;
+}
+
 int yk_http_board_availability(yk_http_call_t *call)
 {
-    int is_gzip = yk_http_accept_gzip(call->r);
     yk_board_answer_t answer;
     yk_board_source_t source;
     since_t since = {0, 0, 0};
+    int is_gzip;
     apr_status_t rv = since_read(call, &since);
 
     if (rv != APR_SUCCESS) {
         return yk_http_reply_fault(call);
     }
-    is_gzip = is_gzip && !since.is_said;
-    rv = answer_get(call, &answer, &since, &is_gzip);
+    is_gzip = !since.is_said && yk_http_accept_gzip(call->r);
+    if (known_send(call, &since, is_gzip) == OK) {
+        return OK;
+    }
+    rv = answer_get(call, &answer, &since,
+                    is_gzip ? YK_BOARD_GZIP : YK_BOARD_JSON);
+    if (rv == APR_SUCCESS && is_gzip && answer.len == 0) {
+        is_gzip = 0; /* it could not be compressed */
+        rv = answer_get(call, &answer, &since, YK_BOARD_JSON);
+    }
     if (rv == APR_ENOSPC) {
         is_gzip = 0;
         yk_http_board_source(&source, call);

@@ -157,8 +157,12 @@ static const char *method_of(const request_rec *r)
 static apr_status_t checks(yk_http_call_t *call, const route_t *route)
 {
     int is_shop_order = call->shop && (route->needs & ORDER) != 0;
-    apr_status_t rv = yk_http_call_booker(call, route->needs & HOLD);
+    apr_status_t rv;
 
+    if (route->needs == 0) {
+        return APR_SUCCESS; /* a look: nobody asks who is looking */
+    }
+    rv = yk_http_call_booker(call, route->needs & HOLD);
     if (rv == APR_SUCCESS && (route->needs & CHANGE)) {
         rv = yk_http_entity_read(call, route->needs & BODY);
     }
