@@ -191,6 +191,7 @@ class Rig:
         """A line to the database of the test's own, as root."""
         return pymysql.connect(unix_socket=self.database.socket, user="root",
                                database=self.name, charset="utf8mb4",
+                               init_command="SET time_zone = '+00:00'",
                                **{"autocommit": True, **more})
 
     def rows(self, sql, args=()):
