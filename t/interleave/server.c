@@ -178,6 +178,8 @@ MYSQL *server_connect(const server_t *server, const char *database)
     if (!line) {
         give_up("connect", server->socket);
     }
+    /* under snapshot isolation a locking read would fail with 1020 */
+    server_do(line, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     return line;
 }
 
