@@ -125,9 +125,9 @@ def part_interleave(_):
 
 
 def part_http(more):
-    return [run_pytest(f"http {mpm}", ROOT / "t" / "http",
-                       [f"--mpm={mpm}", f"--build={BUILD}", *more])
-            for mpm in ("prefork", "event")]
+    for mpm in ("prefork", "event"):
+        yield run_pytest(f"http {mpm}", ROOT / "t" / "http",
+                         [f"--mpm={mpm}", f"--build={BUILD}", *more])
 
 
 def part_browser(more):
@@ -152,11 +152,10 @@ def build():
                      "0 passed, 1 failed")
 
 
-def show(results):
-    for result in results:
-        if result.failed:
-            print(result.output, flush=True)
-        print(result.line(), flush=True)
+def show(result):
+    if result.failed:
+        print(result.output, flush=True)
+    print(result.line(), flush=True)
 
 
 def run(parts, more):
@@ -164,8 +163,9 @@ def run(parts, more):
     results = []
 
     def note(found):
-        show(found)
-        results.extend(found)
+        for result in found:
+            show(result)
+            results.append(result)
 
     quick = [part for part in parts if part in ("rules", "unit", "contract")]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -120,9 +120,8 @@ def host(rig, request):
     rig.hosts.remove(made)
 
 
+@pytest.mark.prefork  # a child of event is half the server
 def test_workers_killed_twenty_times_a_second(rig, host):
-    if rig.mpm != "prefork":
-        pytest.skip("a child of event is half the server")
     slot, rng = rig.slot(SECTIONS), random.Random(1)
     killed = 0
     with Crowd([host], slot) as crowd:

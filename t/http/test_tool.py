@@ -58,6 +58,16 @@ def test_two_hosts_apply_the_schema_at_once(office):
     assert office.ctl("doctor", "--db", params).returncode == 0
 
 
+def test_the_rights_that_readme_grants_are_enough(office):
+    office.database.sql(
+        "CREATE OR REPLACE USER web@localhost IDENTIFIED BY 'web';"
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON {office.name}.* "
+        "TO web@localhost")
+    params = (f"host=localhost,sock={office.database.socket},user=web,"
+              f"pass=web,dbname={office.name}")
+    assert office.ctl("doctor", "--db", params).returncode == 0
+
+
 # ---- where the database is ----
 
 def test_without_a_database_it_asks_for_one(office):
