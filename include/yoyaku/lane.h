@@ -36,9 +36,16 @@
  *                        \-> WRITING (given up before anybody took it)
  *                               TAKEN -> WRITING (its leader died, or the
  *                                        owner's time is over)
+ *                           ANSWERING -> WRITING (its leader died)
+ *                           ANSWERING -> LEFT (the owner's time is over; the
+ *                                        leader frees the record)
  *
  * The upper 24 bits are the wish's ticket, so that a leader which was stopped
- * for long cannot answer a later wish of the same record.
+ * for long cannot answer a later wish of the same record; nor carries it out:
+ * it compares the word once more when it has read the wish.
+ *
+ * Who has led for long without an end, stopped or stuck, leads no more: the
+ * next takes over, and what the first does later is one more transaction.
  *
  * When a leader dies, its batch's owners find out by themselves: the fate of
  * their wishes is unknown, so each does its own alone, with the same locks as
@@ -72,7 +79,8 @@ typedef enum yk_lane_word_e {
     YK_LANE_ANSWERING,
     YK_LANE_ANSWERED,
     YK_LANE_ALONE,
-    YK_LANE_UNRESOLVED
+    YK_LANE_UNRESOLVED,
+    YK_LANE_LEFT
 } yk_lane_word_e;
 
 typedef struct yk_lane_record_t {

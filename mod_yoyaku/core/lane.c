@@ -59,7 +59,8 @@ typedef struct batch_t {
 
 /* Make a turn of what stands in a record. */
 static void read_turn(yk_deed_t *own, yk_turn_t *turn,
-                      const yk_lane_record_t *record, apr_pool_t *p)
+                      const yk_lane_record_t *record, uint32_t word,
+                      apr_pool_t *p)
 {
     const yk_desk_t *desk = own->desk;
     yk_lane_wish_t *wish = apr_pcalloc(p, sizeof(*wish));
@@ -67,6 +68,13 @@ static void read_turn(yk_deed_t *own, yk_turn_t *turn,
 
     if (bytes > YK_LANE_ASK_BYTES ||
         yk_lane_wish_read(wish, record->ask, bytes, p) != APR_SUCCESS) {
+        turn->turn = YK_TURN_ALONE;
+        return;
+    }
+    /* Its owner may have given up while we were stopped, and another wish,
+     * perhaps for another database, stand there by now: that is not ours. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&record->word) != word) {
         turn->turn = YK_TURN_ALONE;
         return;
     }
@@ -88,8 +96,15 @@ static void note_orders(void *baton)
 
     yk_lane_may_die();
     for (uint32_t i = 0; i < batch->n; i++) {
-        atomic_store(&batch->host->lanes->record[batch->numbers[i]].order_id,
-                     batch->turns[i].deed.order_id);
+        yk_lane_record_t *record =
+            &batch->host->lanes->record[batch->numbers[i]];
+
+        /* What adds to an order has its token already: the deed's own would be
+         * nobody's. */
+        if (batch->turns[i].reply.token != NULL &&
+            atomic_load(&record->word) == batch->words[i]) {
+            atomic_store(&record->order_id, batch->turns[i].deed.order_id);
+        }
     }
     yk_lane_may_die();
 }
@@ -123,9 +138,12 @@ static void post(batch_t *batch, uint32_t i)
                                     &batch->turns[i].reply);
         record->reply_bytes = (uint32_t)bytes; /* 0: too long, look it up */
     }
-    yk_lane_word_turn(
-        record, yk_lane_word(yk_lane_word_ticket(word), YK_LANE_ANSWERING),
-        outcome);
+    word = yk_lane_word(yk_lane_word_ticket(word), YK_LANE_ANSWERING);
+    if (!yk_lane_word_turn(record, word, outcome)) {
+        /* LEFT: nobody else writes here until we say so. */
+        yk_lane_record_give(batch->host, batch->numbers[i]);
+        return;
+    }
     yk_lane_may_die();
     yk_word_wake(&record->word);
 }
@@ -152,7 +170,8 @@ static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
     for (uint32_t i = 0; i < batch->n; i++) {
         if (batch->numbers[i] != number) {
             read_turn(deed, &batch->turns[i],
-                      &batch->host->lanes->record[batch->numbers[i]], deed->pt);
+                      &batch->host->lanes->record[batch->numbers[i]],
+                      batch->words[i], deed->pt);
             continue;
         }
         batch->own = i;
@@ -271,6 +290,13 @@ static yk_lane_word_e look_after(yk_deed_t *deed, uint32_t number,
     if (alive && apr_time_now() < deed->deadline) {
         return YK_LANE_TAKEN;
     }
+    /* Read while it is certainly ours. */
+    deed->order_id = atomic_load(&record->order_id);
+    if (alive && yk_lane_word_state(word) == YK_LANE_ANSWERING) {
+        /* The leader is in the middle of writing, perhaps stopped there. */
+        return yk_lane_word_turn(record, word, YK_LANE_LEFT) ? YK_LANE_LEFT
+                                                             : YK_LANE_TAKEN;
+    }
     if (!yk_lane_word_turn(record, word, YK_LANE_WRITING)) {
         return YK_LANE_TAKEN; /* answered in this moment */
     }
@@ -351,11 +377,15 @@ static apr_status_t read_answer(yk_deed_t *deed, uint32_t number)
     return APR_SUCCESS;
 }
 
-/* Whoever led may never be heard of again: name the order, if one was begun. */
+/* Whoever led may never be heard of again: name the order, if one was begun.
+ * The token is its key even where no number is known yet. */
 static apr_status_t unresolved(yk_deed_t *deed, uint64_t order_id)
 {
     yk_order_t *order;
 
+    if (deed->begins && deed->claim == NULL) {
+        deed->reply->token = deed->token;
+    }
     if (deed->begins && order_id != 0) {
         order = apr_pcalloc(deed->p, sizeof(*order));
         order->order_id = order_id;
@@ -372,7 +402,9 @@ static apr_status_t finish(yk_deed_t *deed, yk_lane_word_e outcome,
 {
     yk_lane_counts_t *counts = &deed->desk->lane->lanes->counts;
     uint64_t order_id =
-        atomic_load(&deed->desk->lane->lanes->record[number].order_id);
+        outcome == YK_LANE_LEFT
+            ? deed->order_id
+            : atomic_load(&deed->desk->lane->lanes->record[number].order_id);
 
     switch (outcome) {
     case YK_LANE_ANSWERED:
@@ -381,6 +413,7 @@ static apr_status_t finish(yk_deed_t *deed, yk_lane_word_e outcome,
         atomic_fetch_add(&counts->alone, 1);
         return yk_deed_run(deed);
     case YK_LANE_UNRESOLVED:
+    case YK_LANE_LEFT:
         atomic_fetch_add(&counts->unresolved, 1);
         return unresolved(deed, order_id);
     default:
@@ -453,7 +486,9 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
         outcome = wait_for(deed, lane, number, leads);
         atomic_fetch_add(&counts->lane_us, (uint64_t)(yk_state_now() - begun));
         rv = finish(deed, outcome, number);
-        yk_lane_record_give(host, number);
+        if (outcome != YK_LANE_LEFT) {
+            yk_lane_record_give(host, number);
+        }
     }
     if (rv == APR_SUCCESS && deed->reply->order != NULL) {
         yk_lane_hint(host, lane, deed->reply->order);

@@ -7,6 +7,10 @@
 #define LOCK_WAIT apr_time_from_msec(1000)
 /* A leader is asked whether it lives when it has led for so long. */
 #define LEADER_IS_OLD apr_time_from_msec(200)
+/* After so long another one leads as well, even if the first is alive: a
+ * process that is stopped must not close a slot. Two leaders do no harm, the
+ * database keeps them apart. */
+#define LEADER_IS_LOST apr_time_from_sec(4)
 
 static void lanes_fresh(void *memory)
 {
@@ -100,6 +104,9 @@ static int is_left(const yk_lane_host_t *host, yk_lane_record_t *record)
             return 0;
         }
         break;
+    case YK_LANE_LEFT:
+        /* its owner may live and has no more to do with it */
+        return !yk_worker_is_alive(atomic_load(&record->leader));
     default:
         break;
     }
@@ -272,6 +279,7 @@ static int is_led(const yk_lane_host_t *host, uint32_t lane)
     yk_lane_queue_t *queue = &host->lanes->lane[lane];
     yk_lane_record_t *record;
     yk_lane_word_e state;
+    apr_time_t led;
 
     if (queue->leader == 0 || queue->leads >= YK_LANE_RECORDS) {
         return 0;
@@ -283,8 +291,9 @@ static int is_led(const yk_lane_host_t *host, uint32_t lane)
          state != YK_LANE_TAKEN)) {
         return 0;
     }
-    return (apr_time_t)queue->led_since_us + LEADER_IS_OLD > yk_state_now() ||
-           yk_worker_is_alive(queue->leader);
+    led = yk_state_now() - (apr_time_t)queue->led_since_us;
+    return led < LEADER_IS_OLD ||
+           (led < LEADER_IS_LOST && yk_worker_is_alive(queue->leader));
 }
 
 int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)

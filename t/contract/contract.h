@@ -13,6 +13,7 @@
     X(setup)                                                                   \
     X(rules)                                                                   \
     X(lane)                                                                    \
+    X(stopped)                                                                 \
     X(ledger)                                                                  \
     X(faults)                                                                  \
     X(reads)
