@@ -66,6 +66,7 @@
 #define YK_LANE_REPLY_BYTES 10000
 #define YK_LANE_BATCH 64  /**< wishes of one batch, at most */
 #define YK_LANE_LINES 256 /**< most of YoyakuConnections */
+#define YK_LANE_PERMITS (YK_LANE_LINES + YK_LANES)
 #define YK_LANE_HINTS 65536
 #define YK_LANE_NONE UINT32_MAX
 #define YK_LANE_BUCKETS 16
@@ -130,8 +131,8 @@ _Static_assert(sizeof(yk_lane_queue_t) % 64 == 0, "whole cache lines");
 typedef struct yk_lanes_t {
     yk_state_head_t head;
     yk_lane_counts_t counts;
-    _Atomic uint64_t line_owner[YK_LANE_LINES]; /**< who keeps a connection */
-    _Atomic uint32_t line_worker[YK_LANE_LINES];
+    _Atomic uint64_t line_owner[YK_LANE_PERMITS]; /**< who keeps a connection */
+    _Atomic uint32_t line_worker[YK_LANE_PERMITS];
     _Atomic uint64_t hint[YK_LANE_HINTS]; /**< lane_hint.c */
     yk_lane_queue_t lane[YK_LANES];
     yk_lane_record_t record[YK_LANE_RECORDS];
@@ -160,11 +161,14 @@ void yk_desk_lane(yk_desk_t *desk, const yk_lane_host_t *host);
 
 /**
  * A permit to keep one connection open between requests; a host gives out at
- * most host->connections of them, and those of the dead again. Whoever gets
- * none closes its line when its term is over.
+ * most host->connections of them, one more for each lane that was led within
+ * the last second, and those of the dead again. Whoever gets none closes its
+ * line when its term is over.
  * @return the permit, or YK_LANE_NO_PERMIT
  */
 int yk_lane_permit_take(const yk_lane_host_t *host);
+/** 0: the lanes it was given out for are quiet again; close the line. */
+int yk_lane_permit_holds(const yk_lane_host_t *host, int permit);
 void yk_lane_permit_give(const yk_lane_host_t *host, int permit);
 
 #endif

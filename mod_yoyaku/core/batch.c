@@ -67,8 +67,9 @@ static void plan_all(yk_turn_t *turns, uint32_t n, yk_ledger_t *l,
         }
         else if (deed->refused) {
             /* From memory, or perhaps a repetition: look again, alone. */
-            turn->turn = deed->stale || deed->once != NULL ? YK_TURN_ALONE
-                                                           : YK_TURN_DONE;
+            turn->turn = (deed->stale && deed->may_be_old) || deed->once != NULL
+                             ? YK_TURN_ALONE
+                             : YK_TURN_DONE;
         }
     }
 }

@@ -133,7 +133,7 @@ apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger)
     deed->seen = NULL;
     deed->row = NULL;
     deed->nslots = deed->slot_space = 0;
-    deed->stale = deed->refused = 0;
+    deed->stale = deed->may_be_old = deed->refused = 0;
     deed->nbounds = 0;
     rv = deed->plan(deed);
     keep_wants(deed, nanchors, nplaces);
@@ -371,7 +371,8 @@ static apr_status_t attempt(yk_deed_t *deed, int *again, apr_time_t deadline)
         return rv;
     }
     if (deed->refused) {
-        if (deed->stale && !deed->fresh) {
+        /* Halls and areas never change; prices do. */
+        if (deed->stale && deed->may_be_old && !deed->fresh) {
             deed->fresh = *again = 1;
             return APR_SUCCESS;
         }

@@ -71,8 +71,9 @@ struct yk_deed_t {
     yk_place_t *places;
     const yk_slot_t **slots; /**< all slots concerned */
     uint32_t nslots, slot_space;
-    int stale;   /**< a slot came from memory */
-    int refused; /**< the plan's refusal */
+    int stale;      /**< a slot came from memory */
+    int may_be_old; /**< the refusal rests on what operators change */
+    int refused;    /**< the plan's refusal */
     uint32_t nbounds;
     yk_bound_t bounds[YK_BOUNDS];
     void *own; /**< what plan hands to decide */

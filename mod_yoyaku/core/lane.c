@@ -10,6 +10,8 @@
 
 /* A sleeper looks up this often, whether or not anybody woke it. */
 #define NAP apr_time_from_msec(250)
+/* A lane led so lately deserves a connection of its own. */
+#define LANE_IS_BUSY apr_time_from_sec(1)
 
 void yk_desk_lane(yk_desk_t *desk, const yk_lane_host_t *host)
 {
@@ -27,19 +29,53 @@ static int permit_is_left(const yk_lane_host_t *host, uint32_t i)
             !yk_worker_is_alive(owner));
 }
 
+static uint32_t permits(const yk_lane_host_t *host)
+{
+    uint64_t since = (uint64_t)(yk_state_now() - LANE_IS_BUSY);
+    uint32_t n = host->connections;
+
+    for (uint32_t i = 0; i < YK_LANES; i++) {
+        n += host->lanes->lane[i].led_since_us > since;
+    }
+    return n < YK_LANE_PERMITS ? n : YK_LANE_PERMITS;
+}
+
+static int permit_try(const yk_lane_host_t *host, uint32_t i)
+{
+    uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
+
+    if (!permit_is_left(host, i) ||
+        !atomic_compare_exchange_strong(&host->lanes->line_owner[i], &owner,
+                                        host->identity)) {
+        return 0;
+    }
+    atomic_store(&host->lanes->line_worker[i], host->worker);
+    return 1;
+}
+
 int yk_lane_permit_take(const yk_lane_host_t *host)
 {
-    for (uint32_t i = 0; i < host->connections && i < YK_LANE_LINES; i++) {
-        uint64_t owner = atomic_load(&host->lanes->line_owner[i]);
+    uint32_t most = host->connections < YK_LANE_PERMITS ? host->connections
+                                                        : YK_LANE_PERMITS;
 
-        if (permit_is_left(host, i) &&
-            atomic_compare_exchange_strong(&host->lanes->line_owner[i], &owner,
-                                           host->identity)) {
-            atomic_store(&host->lanes->line_worker[i], host->worker);
+    for (uint32_t i = 0; i < most; i++) {
+        if (permit_try(host, i)) {
+            return (int)i;
+        }
+    }
+    /* The busy lanes are counted only when they matter. */
+    for (uint32_t i = most, all = permits(host); i < all; i++) {
+        if (permit_try(host, i)) {
             return (int)i;
         }
     }
     return YK_LANE_NO_PERMIT;
+}
+
+int yk_lane_permit_holds(const yk_lane_host_t *host, int permit)
+{
+    return (uint32_t)permit < host->connections ||
+           (uint32_t)permit < permits(host);
 }
 
 void yk_lane_permit_give(const yk_lane_host_t *host, int permit)

@@ -94,6 +94,7 @@ static int find_tariff(yk_deed_t *deed, yk_take_part_t *part,
             return 1;
         }
     }
+    deed->may_be_old = 1;
     yk_deed_refuse_field(deed, YK_ANSWER_TARIFF_NOT_OFFERED,
                          sub_field(deed, line->field, "tariff"),
                          only != NULL ? only : choices);

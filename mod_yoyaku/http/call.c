@@ -80,7 +80,9 @@ apr_status_t yk_http_call_open(yk_http_call_t *call)
     if (call->catalogue == NULL) {
         return APR_ECONNRESET;
     }
-    rv = yk_http_desk_dbd_attach(&call->store, &call->dbd, r->server, r->pool);
+    rv = call->store != NULL ? APR_SUCCESS
+                             : yk_http_desk_dbd_attach(&call->store, &call->dbd,
+                                                       r->server, r->pool);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -109,6 +111,8 @@ apr_status_t yk_http_call_desk(yk_http_call_t *call, yk_desk_t **desk)
         rv = yk_http_call_open(call);
     }
     if (rv == APR_SUCCESS) {
+        /* Whoever waits in a lane has no line in hand meanwhile. */
+        yk_store_rest(call->store);
         call->terms.pass = yk_http_room_pass(r);
         *desk =
             yk_desk_make(call->store, call->catalogue, &call->terms, r->pool);

@@ -293,7 +293,8 @@ static int kept_put(yk_http_dbd_t *dbd, line_t *line)
     if (line->permit == YK_LANE_NO_PERMIT) {
         line->permit = yk_http_lane_permit_take();
     }
-    if (line->permit == YK_LANE_NO_PERMIT) {
+    if (line->permit == YK_LANE_NO_PERMIT ||
+        !yk_http_lane_permit_holds(line->permit)) {
         return 0;
     }
     line->since = apr_time_now();

@@ -196,6 +196,11 @@ int yk_http_lane_permit_take(void)
                : YK_LANE_NO_PERMIT;
 }
 
+int yk_http_lane_permit_holds(int permit)
+{
+    return !is_joined || yk_lane_permit_holds(&host, permit);
+}
+
 void yk_http_lane_permit_give(int permit)
 {
     if (is_joined) {

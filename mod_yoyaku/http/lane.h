@@ -36,6 +36,8 @@ void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm);
 /** A permit to keep a line between requests, and to give it back.
  *  @return YK_LANE_NO_PERMIT: it must be closed */
 int yk_http_lane_permit_take(void);
+/** 0: it ran out, close the line. */
+int yk_http_lane_permit_holds(int permit);
 void yk_http_lane_permit_give(int permit);
 
 #endif
