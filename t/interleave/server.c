@@ -85,6 +85,7 @@ static const char *const *arguments(const server_t *server, const char *data,
     ADD("--innodb-buffer-pool-size=64M");
     ADD("--innodb-flush-log-at-trx-commit=0");
     ADD("--innodb-monitor-enable=lock_timeouts");
+    ADD("--innodb-monitor-enable=lock_deadlocks");
     copy = apr_pstrdup(p, more ? more : "");
     for (word = strtok_r(copy, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
@@ -333,15 +334,12 @@ void server_kill(MYSQL *line, unsigned long id, apr_pool_t *ptemp)
 void server_counts(MYSQL *line, long *deadlocks, long *timeouts,
                    apr_pool_t *ptemp)
 {
-    const char *text = server_ask(line,
-                                  "SELECT VARIABLE_VALUE FROM "
-                                  "information_schema.GLOBAL_STATUS "
-                                  "WHERE VARIABLE_NAME = 'INNODB_DEADLOCKS'",
-                                  ptemp);
-    *deadlocks = text ? atol(text) : 0;
-    text = server_ask(line,
-                      "SELECT COUNT FROM information_schema.INNODB_METRICS "
-                      "WHERE NAME = 'lock_timeouts'",
-                      ptemp);
-    *timeouts = text ? atol(text) : 0;
+    char *text = server_ask_all(
+        line,
+        "SELECT SUM(IF(NAME = 'lock_deadlocks', COUNT, 0)), "
+        "SUM(IF(NAME = 'lock_timeouts', COUNT, 0)) "
+        "FROM information_schema.INNODB_METRICS",
+        ptemp);
+    *deadlocks = strtol(text, &text, 10);
+    *timeouts = atol(text + 1);
 }
