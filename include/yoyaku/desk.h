@@ -36,15 +36,15 @@ typedef enum yk_confirm_e {
 /** What the configuration says for this request, and who is asking. */
 typedef struct yk_terms_t {
     uint32_t tenant_id;
-    const char *booker;      /**< "" when none */
+    const char *booker; /**< "" when none */
     int booker_required;
-    int shop;                /**< 1: asked by the shop handler or the tool */
-    const char *who;         /**< for the journal: booker, shop user, "ctl" */
+    int shop;        /**< 1: asked by the shop handler or the tool */
+    const char *who; /**< for the journal: booker, shop user, "ctl" */
     yk_confirm_e confirm;
     apr_interval_time_t hold_ttl, hold_max_lifetime, checkout_ttl, wait;
-    uint32_t hold_places;    /**< most places of one order */
-    uint64_t pass;           /**< number of the pass in a waiting room under
-                                  which an order begins; 0: none */
+    uint32_t hold_places; /**< most places of one order */
+    uint64_t pass;        /**< number of the pass in a waiting room under
+                               which an order begins; 0: none */
 } yk_terms_t;
 
 typedef struct yk_desk_t yk_desk_t;
@@ -60,38 +60,39 @@ typedef struct yk_refused_place_t {
 /** What came of it. Only the members an answer has are set. */
 typedef struct yk_reply_t {
     yk_answer_e answer;
-    int replayed;             /**< the first answer again */
-    int created;              /**< an order was begun: 201; else 200 */
+    int replayed; /**< the first answer again */
+    int created;  /**< an order was begun: 201; else 200 */
 
-    const yk_order_t *order;  /**< as it stands after the call; NULL if none */
-    apr_time_t now_us;        /**< the database's clock of this answer */
-    const char *token;        /**< only of a hold that began the order */
-    int seating;              /**< yk_seating_e of the party, 0 without one */
-    int late;                 /**< confirmed past the deadline */
-    int64_t difference;       /**< exchange of a confirmed order */
+    const yk_order_t *order; /**< as it stands after the call; NULL if none */
+    apr_time_t now_us;       /**< the database's clock of this answer */
+    apr_interval_time_t lane_us; /**< time in a lane; 0: by none */
+    const char *token;           /**< only of a hold that began the order */
+    int seating;        /**< yk_seating_e of the party, 0 without one */
+    int late;           /**< confirmed past the deadline */
+    int64_t difference; /**< exchange of a confirmed order */
 
-    const char *field;        /**< what was wrong: "lines[2].tariff" */
-    const char *allowed;      /**< what would have been right */
+    const char *field;                /**< what was wrong: "lines[2].tariff" */
+    const char *allowed;              /**< what would have been right */
     const char *slot, *area, *tariff; /**< where it was refused */
-    int64_t free;             /**< sold_out: how many are left */
-    uint32_t nplaces;         /**< taken: which ones */
+    int64_t free;                     /**< sold_out: how many are left */
+    uint32_t nplaces;                 /**< taken: which ones */
     yk_refused_place_t *places;
-    int complete;             /**< taken: are these all of them */
-    const char *limit;        /**< limit: "per order over slot hamlet-24" */
-    const char *scope;        /**< limit: order | slot | resource | series | all */
+    int complete;      /**< taken: are these all of them */
+    const char *limit; /**< limit: "per order over slot hamlet-24" */
+    const char *scope; /**< limit: order | slot | resource | series | all */
     int64_t max, have, asked;
-    const char *state;        /**< state, not_on_sale: what it is now */
+    const char *state; /**< state, not_on_sale: what it is now */
     apr_time_t opens, closes;
-    uint32_t attempt;         /**< attempt: the current one */
-    int64_t total;            /**< amount: the order's total */
+    uint32_t attempt; /**< attempt: the current one */
+    int64_t total;    /**< amount: the order's total */
     const char *currency;
 } yk_reply_t;
 
 /** Which order: by token (booker) or by number (shop). */
 typedef struct yk_claim_t {
-    const yk_hash_t *token;   /**< NULL: by number */
+    const yk_hash_t *token; /**< NULL: by number */
     uint64_t order_id;
-    int weak;                 /**< from a cookie: an ended order counts as none */
+    int weak; /**< from a cookie: an ended order counts as none */
 } yk_claim_t;
 
 /**
@@ -128,8 +129,8 @@ apr_status_t yk_desk_reopen(yk_desk_t *desk, yk_reply_t *reply,
 typedef struct yk_payment_t {
     uint32_t attempt;
     int64_t amount;
-    const char *currency;     /**< "" when nothing is due */
-    const char *payment;      /**< the shop's own reference */
+    const char *currency; /**< "" when nothing is due */
+    const char *payment;  /**< the shop's own reference */
 } yk_payment_t;
 
 /** @param payment NULL: the booker confirms, as terms allow */

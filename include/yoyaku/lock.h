@@ -35,7 +35,8 @@
     X(ROOM, "room", "numbers and passes of all rooms")                         \
     X(PATHS, "paths", "the table of the heaviest paths")                       \
     X(BOARDS, "boards", "which boards there are and where they lie")           \
-    X(BOARD, "board", "the board of one slot")
+    X(BOARD, "board", "the board of one slot")                                 \
+    X(LANE, "lane", "the queue of a lane; all lanes together")
 
 #define YK_LOCK_BUCKETS 32
 

@@ -7,6 +7,9 @@
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include "board.h"
+#include "cache.h"
+#include "lane.h"
 #include "lock.h"
 #include "state.h"
 #include "throttle.h"
@@ -155,6 +158,57 @@ json_t *yk_stats_document_rules(const yk_throttle_t *throttle);
 json_t *yk_stats_document_workers(const yk_workers_t *workers, apr_pool_t *p);
 /** @param locks by yk_lock_no_e; NULL where there is none */
 json_t *yk_stats_document_locks(yk_lock_t *const *locks);
+/** X(member, "help"): what lanes count. */
+#define YK_STATS_LANES(X)                                                      \
+    X(wishes, "wishes that stood in a lane")                                   \
+    X(batches, "transactions for all who waited")                              \
+    X(leaders, "wishes whose worker led a batch")                              \
+    X(handed_on, "times the lead was handed on")                               \
+    X(alone, "wishes left to be decided alone")                                \
+    X(rescued, "wishes whose leader died")                                     \
+    X(given_up, "wishes that waited too long and were not taken")              \
+    X(unresolved, "wishes of whose fate nothing is known")                     \
+    X(direct, "wishes that had no lane")                                       \
+    X(lane_us, "microseconds in lanes, over all wishes")                       \
+    X(store_us, "microseconds in the book, over all batches")
+
+/** What boards count. */
+#define YK_STATS_BOARDS(X)                                                     \
+    X(boards, "slots in memory")                                               \
+    X(pages, "documents in memory")                                            \
+    X(bytes, "memory for boards")                                              \
+    X(used, "of it in use")                                                    \
+    X(asked, "boards asked for")                                               \
+    X(rendered, "documents rendered")                                          \
+    X(journal_reads, "readings of a slot's journal")                           \
+    X(whole_reads, "readings of a whole slot")                                 \
+    X(applied, "changes applied")                                              \
+    X(missed, "changes that came too late and were left out")                  \
+    X(thrown_away, "boards thrown away")                                       \
+    X(gave_way, "boards that gave way to others")                              \
+    X(no_room, "boards there was no room for")                                 \
+    X(refused_early, "holds refused from a board")
+
+/** What is counted of memcached, by pattern of the key. */
+#define YK_STATS_CACHE(X)                                                      \
+    X(gets, "values asked for")                                                \
+    X(hits, "values found")                                                    \
+    X(misses, "values not there")                                              \
+    X(sets, "values written")                                                  \
+    X(adds, "values written where none was")                                   \
+    X(errors, "answers that were none")                                        \
+    X(timeouts, "answers that came too late")                                  \
+    X(skipped, "questions not asked, a server being away")                     \
+    X(bytes_in, "bytes read")                                                  \
+    X(bytes_out, "bytes written")                                              \
+    X(never_read, "values written and never read")
+
+json_t *yk_stats_document_lanes(const yk_lanes_t *lanes);
+json_t *yk_stats_document_boards(const yk_boards_t *boards);
+json_t *yk_stats_document_cache(const yk_cache_shared_t *cache);
+/** The locks of all lanes as one. */
+void yk_stats_lane_lock(yk_lock_t *sum, const yk_lanes_t *lanes);
+
 json_t *yk_stats_document_totals(const yk_stats_t *stats);
 json_t *yk_stats_document_paths(yk_stats_t *stats, uint32_t most,
                                 apr_pool_t *p);

@@ -498,7 +498,7 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
     const yk_lane_host_t *host = deed->desk->lane;
     yk_lane_counts_t *counts = &host->lanes->counts;
     uint32_t lane = yk_lane_of(host, deed), number = YK_LANE_NONE;
-    apr_time_t begun = yk_state_now();
+    apr_time_t begun = yk_state_now(), waited;
     yk_lane_word_e outcome;
     apr_status_t rv;
     int leads = 0;
@@ -520,8 +520,10 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
         deed->deadline = apr_time_now() + deed->desk->terms.wait;
         apr_pool_create(&deed->pt, deed->p);
         outcome = wait_for(deed, lane, number, leads);
-        atomic_fetch_add(&counts->lane_us, (uint64_t)(yk_state_now() - begun));
+        waited = yk_state_now() - begun;
+        atomic_fetch_add(&counts->lane_us, (uint64_t)waited);
         rv = finish(deed, outcome, number);
+        deed->reply->lane_us = waited;
         if (outcome != YK_LANE_LEFT) {
             yk_lane_record_give(host, number);
         }

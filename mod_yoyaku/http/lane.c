@@ -184,6 +184,11 @@ void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
 /* Without shared state every process may keep one. */
 static _Atomic int kept_alone;
 
+const yk_lanes_t *yk_http_lane_shared(void)
+{
+    return host.lanes;
+}
+
 int yk_http_lane_permit_take(void)
 {
     int none = 0;

@@ -33,6 +33,9 @@ const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
  */
 void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm);
 
+/** What this host's lanes share, or NULL. */
+const yk_lanes_t *yk_http_lane_shared(void);
+
 /** A permit to keep a line between requests, and to give it back.
  *  @return YK_LANE_NO_PERMIT: it must be closed */
 int yk_http_lane_permit_take(void);

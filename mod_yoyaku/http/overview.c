@@ -11,7 +11,9 @@
 #include <yoyaku/rule.h>
 #include <yoyaku/template.h>
 #include <yoyaku/text.h>
+#include "board.h"
 #include "desk.h"
+#include "lane.h"
 #include "measure.h"
 #include "refusal.h"
 #include "room.h"
@@ -73,9 +75,31 @@ static void history_add(json_t *tree, request_rec *r)
                             minutes, step, apr_time_now()));
 }
 
+static void desk_trees(json_t *tree)
+{
+    const yk_boards_t *boards = yk_http_board_boards();
+
+    if (yk_http_lane_shared() != NULL) {
+        json_object_set_new(tree, "lanes",
+                            yk_stats_document_lanes(yk_http_lane_shared()));
+    }
+    if (boards != NULL) {
+        json_object_set_new(tree, "boards", yk_stats_document_boards(boards));
+        json_object_set_new(tree, "cache",
+                            yk_stats_document_cache(yk_boards_cache_shared(
+                                yk_http_board_boards())));
+    }
+}
+
 static json_t *locks_tree(void)
 {
     yk_lock_t *locks[YK_LOCK_COUNT] = {NULL};
+    yk_lock_t lanes;
+
+    if (yk_http_lane_shared() != NULL) {
+        yk_stats_lane_lock(&lanes, yk_http_lane_shared());
+        locks[YK_LOCK_LANE] = &lanes;
+    }
 
     if (yk_http_throttle_shared() != NULL) {
         locks[YK_LOCK_THROTTLE] =
@@ -114,6 +138,7 @@ json_t *yk_http_overview_tree(request_rec *r)
                             yk_stats_document_paths(stats, PATHS, r->pool));
         history_add(tree, r);
     }
+    desk_trees(tree);
     json_object_set_new(tree, "locks", locks_tree());
     return tree;
 }

@@ -312,6 +312,11 @@ static void room_tell(const yk_reply_t *reply)
 int yk_http_reply_desk(yk_http_call_t *call, apr_status_t rv,
                        const yk_reply_t *reply)
 {
+    if (reply->lane_us > 0) {
+        yk_http_reply_note(
+            call, "yoyaku-lane-ms",
+            apr_psprintf(call->r->pool, "%.3f", (double)reply->lane_us / 1000));
+    }
     if (rv == APR_INCOMPLETE) {
         return unresolved_send(call, reply);
     }

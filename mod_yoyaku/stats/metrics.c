@@ -213,6 +213,61 @@ static void workers_say(out_t *out, const json_t *workers)
     }
 }
 
+static void one(out_t *out, const json_t *object, const char *group,
+                const char *name, const char *type, const char *help)
+{
+    char *metric = apr_pstrcat(out->p, group, "_", name,
+                               type[0] == 'c' ? "_total" : "", NULL);
+
+    head(out, metric, type, help);
+    say(out, "yoyaku_%s %" APR_INT64_T_FMT "\n", metric, number(object, name));
+}
+
+static void lanes_say(out_t *out, const json_t *lanes)
+{
+    const json_t *bucket;
+    apr_int64_t sum = 0;
+    size_t i;
+
+    if (lanes == NULL) {
+        return;
+    }
+    one(out, lanes, "lane", "waiting", "gauge", "wishes that wait now");
+#define LANE(name, help) one(out, lanes, "lane", #name, "counter", help);
+    YK_STATS_LANES(LANE)
+#undef LANE
+    head(out, "lane_batch_size", "histogram", "wishes of one transaction");
+    json_array_foreach(json_object_get(lanes, "batch_size"), i, bucket)
+    {
+        sum += number(bucket, "n");
+        say(out,
+            "yoyaku_lane_batch_size_bucket{le=\"%" APR_INT64_T_FMT "\"} "
+            "%" APR_INT64_T_FMT "\n",
+            number(bucket, "upto"), sum);
+    }
+    say(out,
+        "yoyaku_lane_batch_size_bucket{le=\"+Inf\"} %" APR_INT64_T_FMT
+        "\nyoyaku_lane_batch_size_sum %" APR_INT64_T_FMT
+        "\nyoyaku_lane_batch_size_count %" APR_INT64_T_FMT "\n",
+        sum, number(lanes, "wishes"), sum);
+}
+
+static void boards_say(out_t *out, const json_t *boards, const json_t *cache)
+{
+    if (boards != NULL) {
+#define BOARD(name, help) one(out, boards, "board", #name, "gauge", help);
+        YK_STATS_BOARDS(BOARD)
+#undef BOARD
+    }
+    if (cache != NULL) {
+#define CACHE(name, help)                                                      \
+    each(out, cache, "cache_" #name "_total", "pattern", #name, "counter",     \
+         help);
+        YK_STATS_CACHE(CACHE)
+#undef CACHE
+    }
+}
+
 const char *yk_stats_metrics(apr_size_t *len, const json_t *status,
                              apr_pool_t *p)
 {
@@ -222,6 +277,9 @@ const char *yk_stats_metrics(apr_size_t *len, const json_t *status,
     rules_say(&out, json_object_get(status, "throttle"));
     rooms_say(&out, json_object_get(status, "rooms"));
     workers_say(&out, json_object_get(status, "memory"));
+    lanes_say(&out, json_object_get(status, "lanes"));
+    boards_say(&out, json_object_get(status, "boards"),
+               json_object_get(status, "cache"));
     locks_say(&out, json_object_get(status, "locks"));
     return done(len, &out);
 }

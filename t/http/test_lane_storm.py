@@ -107,7 +107,10 @@ def settled(rig, crowd, slot):
 
 
 def lane(switch):
-    return f'<Location "/yoyaku">\nYoyakuLane {switch}\n</Location>\n'
+    return (f'<Location "/yoyaku">\nYoyakuLane {switch}\n</Location>\n'
+            '<Location "/lane-metrics">\nSetHandler yoyaku-metrics\n'
+            '</Location>\n<Location "/lane-status">\n'
+            'SetHandler yoyaku-status\n</Location>\n')
 
 
 @pytest.fixture(params=["on", "off"])
@@ -190,7 +193,21 @@ def test_the_lanes_carry_what_they_are_given(rig):
                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
                 "WHERE VARIABLE_NAME = 'Com_commit'")) - before
             settled(rig, crowd, slot)
+            told(host, switch)
         finally:
             host.stop()
             rig.hosts.remove(host)
     assert commits["on"] < commits["off"]
+
+
+def told(host, switch):
+    """Status and metrics count what went through the lanes."""
+    lanes = host.get("/lane-status?json").json()["lanes"]
+    metrics = host.get("/lane-metrics").text
+    assert "<h2>Lanes</h2>" in host.get("/lane-status").text
+    assert f"yoyaku_lane_wishes_total {lanes['wishes']}\n" in metrics
+    assert (lanes["wishes"] > 60) == (switch == "on")
+    assert sum(size["n"] for size in lanes["batch_size"]) == lanes["batches"]
+    if switch == "on":
+        assert 0 < lanes["batches"] < lanes["wishes"]
+        assert lanes["waiting"] == 0

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats.h"
+
+/* What lanes, boards and memcached have counted, as trees. Each list of
+ * members is said once; the status and the metrics are made from it. */
+
+static void set(json_t *object, const char *name, uint64_t n)
+{
+    json_object_set_new(object, name, json_integer((json_int_t)n));
+}
+
+json_t *yk_stats_document_lanes(const yk_lanes_t *lanes)
+{
+    const yk_lane_counts_t *counts = &lanes->counts;
+    json_t *object = json_object(), *sizes = json_array();
+    uint64_t waiting = 0;
+
+#define COUNT(name, help) set(object, #name, counts->name);
+    YK_STATS_LANES(COUNT)
+#undef COUNT
+    for (uint32_t i = 0; i < YK_LANES; i++) {
+        waiting += lanes->lane[i].length;
+    }
+    set(object, "waiting", waiting);
+    for (uint32_t i = 0; i < YK_LANE_BUCKETS; i++) {
+        json_t *bucket = json_object();
+
+        set(bucket, "upto", (2U << i) - 1);
+        set(bucket, "n", counts->sizes[i]);
+        json_array_append_new(sizes, bucket);
+    }
+    json_object_set_new(object, "batch_size", sizes);
+    return object;
+}
+
+void yk_stats_lane_lock(yk_lock_t *sum, const yk_lanes_t *lanes)
+{
+    memset(sum, 0, sizeof(*sum));
+    for (uint32_t i = 0; i < YK_LANES; i++) {
+        const yk_lock_t *lock = &lanes->lane[i].lock;
+
+        sum->read_locks += lock->read_locks;
+        sum->read_unlocks += lock->read_unlocks;
+        sum->write_locks += lock->write_locks;
+        sum->write_unlocks += lock->write_unlocks;
+        sum->wait_ns += lock->wait_ns;
+        sum->wait_max_ns = lock->wait_max_ns > sum->wait_max_ns
+                               ? lock->wait_max_ns
+                               : sum->wait_max_ns;
+        sum->owners_died += lock->owners_died;
+        sum->timeouts += lock->timeouts;
+        for (int j = 0; j < YK_LOCK_BUCKETS; j++) {
+            sum->waits[j] += lock->waits[j];
+        }
+    }
+}
+
+json_t *yk_stats_document_boards(const yk_boards_t *boards)
+{
+    yk_boards_use_t use;
+    json_t *object = json_object();
+
+    yk_boards_use(boards, &use);
+#define USE(name, help) set(object, #name, (uint64_t)use.name);
+    YK_STATS_BOARDS(USE)
+#undef USE
+    return object;
+}
+
+json_t *yk_stats_document_cache(const yk_cache_shared_t *cache)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < YK_CACHE_KIND_COUNT; i++) {
+        const yk_cache_digest_t *digest = &cache->digests[i];
+        json_t *row = json_object(), *took = json_array();
+
+        json_object_set_new(row, "name", json_string(yk_cache_pattern(i)));
+#define DIGEST(name, help) set(row, #name, digest->name);
+        YK_STATS_CACHE(DIGEST)
+#undef DIGEST
+        for (int j = 0; j < YK_CACHE_BUCKETS; j++) {
+            json_array_append_new(took,
+                                  json_integer((json_int_t)digest->took[j]));
+        }
+        json_object_set_new(row, "took_below_us", took);
+        json_array_append_new(list, row);
+    }
+    return list;
+}
