@@ -53,7 +53,8 @@ def children(pid):
 
 def memory(pid):
     """KiB: private, proportional, resident, marginal (what one more worker
-    takes: its own pages, its page tables, its kernel stack)."""
+    takes: its own pages, its page tables, its kernel stack). A page of a shared
+    file that only this worker happens to have touched is not its own."""
     found = {}
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
@@ -64,7 +65,8 @@ def memory(pid):
     with open(f"/proc/{pid}/status") as file:
         tables = next((int(line.split()[1]) for line in file
                        if line.startswith("VmPTE")), 0)
-    private = found.get("Private_Clean", 0) + found.get("Private_Dirty", 0)
+    private = min(found.get("Private_Clean", 0) + found.get("Private_Dirty", 0),
+                  found.get("Anonymous", 0))
     return {"private": private, "proportional": found.get("Pss", 0),
             "resident": found.get("Rss", 0),
             "marginal": private + tables + KERNEL_STACK_KB}
