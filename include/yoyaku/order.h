@@ -39,6 +39,10 @@ typedef enum yk_order_state_e {
 
 const char *yk_order_state_name(yk_order_state_e state);
 
+/** Lines an order may come to have, given ones among them: all of them are read
+ *  whenever it is changed, so nobody may pile them up by exchanging. */
+#define YK_ORDER_LINES 4096
+
 /** place_no of a line in a pool */
 #define YK_NO_PLACE UINT32_MAX
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deed.h"
+#include "ask.h"
 #include "yoyaku/log.h"
 #include <apr_strings.h>
 #include <stdio.h>
@@ -134,7 +134,7 @@ apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger)
     deed->row = NULL;
     deed->nslots = deed->slot_space = 0;
     deed->stale = deed->may_be_old = deed->refused = 0;
-    deed->nbounds = 0;
+    deed->nbounds = deed->bound_space = 0;
     rv = deed->plan(deed);
     keep_wants(deed, nanchors, nplaces);
     if (rv == APR_SUCCESS && !deed->refused && deed->once != NULL) {
@@ -316,6 +316,22 @@ static apr_status_t decide_and_write(yk_deed_t *deed, int *again,
     return APR_SUCCESS;
 }
 
+/* What was done was not always what was asked: another payment of an order
+ * that is paid is written down as such, and changes nothing. */
+static yk_answer_e answer_done(const yk_deed_t *deed, const yk_order_t *order)
+{
+    const yk_payment_t *payment = deed->ask->payment;
+
+    if (payment != NULL && strcmp(order->payment, payment->payment) != 0) {
+        return YK_ANSWER_STATE;
+    }
+    if (order->state == YK_ORDER_REFUND_DUE) {
+        return YK_ANSWER_REFUND_DUE;
+    }
+    return deed->begins && order->state != YK_ORDER_CONFIRMED ? YK_ANSWER_HELD
+                                                              : YK_ANSWER_OK;
+}
+
 /*
  * A deed whose doer died in the middle: under its locks, which waited for that
  * transaction's end, the book tells. An order begun is known by its token, a
@@ -351,12 +367,10 @@ static apr_status_t find_done(yk_deed_t *deed, int *done)
     }
     if (*done) {
         reply->order = order;
-        reply->created = deed->begins;
+        reply->created = deed->begins && deed->seen == NULL;
         reply->late = order->late;
-        reply->answer =
-            deed->begins && order->state != YK_ORDER_CONFIRMED ? YK_ANSWER_HELD
-            : order->state == YK_ORDER_REFUND_DUE ? YK_ANSWER_REFUND_DUE
-                                                  : YK_ANSWER_OK;
+        reply->state = yk_order_state_name(order->state);
+        reply->answer = answer_done(deed, order);
     }
     return rv;
 }

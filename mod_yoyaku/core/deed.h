@@ -26,7 +26,6 @@ typedef enum yk_verdict_e {
 
 /** Where a refusal (or a spread party) rests on a count: orders due under it
  *  are settled before it is final. */
-#define YK_BOUNDS 4
 typedef struct yk_bound_t {
     yk_anchor_key_t anchor;
     unsigned char booker_hash[16];
@@ -74,8 +73,8 @@ struct yk_deed_t {
     int stale;      /**< a slot came from memory */
     int may_be_old; /**< the refusal rests on what operators change */
     int refused;    /**< the plan's refusal */
-    uint32_t nbounds;
-    yk_bound_t bounds[YK_BOUNDS];
+    uint32_t nbounds, bound_space;
+    yk_bound_t *bounds;
     void *own; /**< what plan hands to decide */
 
     /* over attempts */
@@ -203,6 +202,15 @@ typedef struct yk_load_t {
 int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
                    const yk_load_t *had, uint32_t nhad, const yk_load_t *kept,
                    uint32_t nkept, const yk_load_t *asked, uint32_t nasked);
+
+/**
+ * YoyakuHoldPlaces, and how many lines an order may have had. Not asked by who
+ * takes again what an order was allowed before: its places may have been held
+ * under other terms than the shop's.
+ */
+int yk_limit_size(yk_deed_t *deed, const yk_order_t *order,
+                  const yk_load_t *had, uint32_t nhad, const yk_load_t *kept,
+                  uint32_t nkept, const yk_load_t *asked, uint32_t nasked);
 
 /** An order's live lines as loads. */
 yk_load_t *yk_limit_loads(yk_deed_t *deed, uint32_t *n, const yk_order_t *order,

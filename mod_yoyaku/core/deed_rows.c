@@ -314,8 +314,15 @@ void yk_deed_bound(yk_deed_t *deed, const yk_anchor_key_t *anchor,
 {
     yk_bound_t *bound;
 
-    if (deed->nbounds == YK_BOUNDS) {
-        return;
+    if (deed->nbounds == deed->bound_space) {
+        yk_bound_t *wider;
+
+        deed->bound_space = deed->bound_space ? deed->bound_space * 2 : 4;
+        wider = apr_pcalloc(deed->pt, deed->bound_space * sizeof(*wider));
+        if (deed->nbounds > 0) {
+            memcpy(wider, deed->bounds, deed->nbounds * sizeof(*wider));
+        }
+        deed->bounds = wider;
     }
     bound = &deed->bounds[deed->nbounds++];
     bound->anchor = *anchor;

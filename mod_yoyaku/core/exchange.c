@@ -146,6 +146,8 @@ yk_verdict_e yk_exchange_decide(yk_deed_t *deed)
     kept = yk_limit_loads(deed, &nkept, row->order, 0);
     asked = yk_take_loads(deed, &nasked, take, row->order);
     if (!yk_take_on_sale(deed, take) ||
+        !yk_limit_size(deed, row->order, had, nhad, kept, nkept, asked,
+                       nasked) ||
         !yk_limit_check(deed, row->order, had, nhad, kept, nkept, asked,
                         nasked)) {
         return YK_VERDICT_REFUSED;

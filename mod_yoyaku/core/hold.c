@@ -140,6 +140,8 @@ yk_verdict_e yk_hold_decide(yk_deed_t *deed)
     had = yk_limit_loads(deed, &nhad, deed->row->order, 0);
     asked = yk_take_loads(deed, &nasked, take, deed->row->order);
     if (!yk_take_on_sale(deed, take) ||
+        !yk_limit_size(deed, deed->row->order, had, nhad, had, nhad, asked,
+                       nasked) ||
         !yk_limit_check(deed, deed->row->order, had, nhad, had, nhad, asked,
                         nasked)) {
         return YK_VERDICT_REFUSED;

@@ -225,25 +225,30 @@ static void touch_booker(yk_deed_t *deed, const yk_order_t *order)
     }
 }
 
-/* YoyakuHoldPlaces, and what an order may have of lines at all. */
-static int check_size(yk_deed_t *deed, const loads_t *had, const loads_t *kept,
-                      const loads_t *asked)
+static int64_t sum_of(const yk_load_t *loads, uint32_t n)
 {
-    const yk_terms_t *terms = &deed->desk->terms;
-    int64_t before = 0, have = 0, more = 0;
+    int64_t sum = 0;
 
-    for (uint32_t i = 0; i < had->n; i++) {
-        before += had->loads[i].quantity;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += loads[i].quantity;
     }
-    for (uint32_t i = 0; i < kept->n; i++) {
-        have += kept->loads[i].quantity;
+    return sum;
+}
+
+int yk_limit_size(yk_deed_t *deed, const yk_order_t *order,
+                  const yk_load_t *had, uint32_t nhad, const yk_load_t *kept,
+                  uint32_t nkept, const yk_load_t *asked, uint32_t nasked)
+{
+    int64_t most = deed->desk->terms.hold_places;
+    int64_t have = sum_of(kept, nkept), more = sum_of(asked, nasked);
+
+    if (have + more > most && have + more > sum_of(had, nhad)) {
+        return refuse_limit(deed, "places per order", "order", most, have,
+                            more);
     }
-    for (uint32_t i = 0; i < asked->n; i++) {
-        more += asked->loads[i].quantity;
-    }
-    if (have + more > terms->hold_places && have + more > before) {
-        return refuse_limit(deed, "places per order", "order",
-                            terms->hold_places, have, more);
+    if (nasked > 0 && (int64_t)order->nlines + nasked > YK_ORDER_LINES) {
+        return refuse_limit(deed, "lines per order", "order", YK_ORDER_LINES,
+                            order->nlines, nasked);
     }
     return 1;
 }
@@ -256,9 +261,6 @@ int yk_limit_check(yk_deed_t *deed, const yk_order_t *order,
     loads_t before[2] = {{had, nhad}, none};
     loads_t after[3] = {{kept, nkept}, none, {asked, nasked}};
 
-    if (!check_size(deed, &before[0], &after[0], &after[2])) {
-        return 0;
-    }
     for (uint32_t i = 0; i < deed->nslots; i++) {
         const yk_slot_t *slot = deed->slots[i];
 

@@ -14,6 +14,7 @@
     X(rules)                                                                   \
     X(lane)                                                                    \
     X(stopped)                                                                 \
+    X(orders)                                                                  \
     X(ledger)                                                                  \
     X(faults)                                                                  \
     X(reads)
