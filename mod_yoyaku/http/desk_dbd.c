@@ -54,7 +54,9 @@ struct yk_http_kept_t {
     apr_thread_mutex_t *mutex;
     line_t lines[KEPT_MAX]; /* the one put down last is taken up first */
     unsigned n;
-    _Atomic int open; /* kept or in hand */
+    _Atomic int open;      /* kept or in hand */
+    _Atomic unsigned late; /* connecting still, waited for by nobody */
+    _Atomic apr_int64_t away_until;
 };
 
 /* What the thread that connects is told. */
@@ -78,7 +80,6 @@ static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
 static APR_OPTIONAL_FN_TYPE(ap_dbd_close) * dbd_close;
 
 static _Atomic apr_uint32_t burials; /**< lines thrown away, whoever did it */
-static _Atomic apr_int64_t away_until;
 static volatile int abandoned;
 static __thread int is_probing;
 
@@ -199,8 +200,9 @@ static void line_came_late(void *baton, void *result)
 static ap_dbd_t *line_open(yk_http_dbd_t *dbd)
 {
     opening_t opening = {dbd->s, dbd->kept->p, is_probing};
-    ap_dbd_t *rec = yk_http_errand_run(line_open_errand, line_came_late,
-                                       &opening, sizeof(opening), CONNECT_US);
+    ap_dbd_t *rec =
+        yk_http_errand_run(line_open_errand, line_came_late, &opening,
+                           sizeof(opening), CONNECT_US, &dbd->kept->late);
 
     if (rec != NULL) {
         dbd->kept->open++;
@@ -243,12 +245,15 @@ static apr_status_t pool_make(apr_pool_t **p)
 apr_status_t yk_http_desk_dbd_keep(yk_http_database_t *database,
                                    apr_pool_t *pchild)
 {
-    struct yk_http_kept_t *kept = apr_pcalloc(pchild, sizeof(*kept));
-    apr_status_t rv = pool_make(&kept->p);
+    struct yk_http_kept_t *kept = NULL;
+    apr_pool_t *p = NULL;
+    apr_status_t rv = pool_make(&p);
 
     if (rv == APR_SUCCESS) {
-        rv = apr_thread_mutex_create(&kept->mutex, APR_THREAD_MUTEX_DEFAULT,
-                                     kept->p);
+        /* An errand that comes late looks in here after the child's pool. */
+        kept = apr_pcalloc(p, sizeof(*kept));
+        kept->p = p;
+        rv = apr_thread_mutex_create(&kept->mutex, APR_THREAD_MUTEX_DEFAULT, p);
     }
     database->kept = rv == APR_SUCCESS ? kept : NULL;
     return rv;
@@ -324,7 +329,7 @@ static apr_status_t acquire(void *baton, void **native)
     line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
     if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
-        now < away_until || yk_http_errand_late() > 0) {
+        now < dbd->kept->away_until || dbd->kept->late > 0) {
         return APR_ECONNRESET;
     }
     if (line->rec != NULL) {
@@ -338,7 +343,7 @@ static apr_status_t acquire(void *baton, void **native)
         line->rec = line_open(dbd);
     }
     if (line->rec == NULL) {
-        away_until = apr_time_now() + AWAY_US;
+        dbd->kept->away_until = apr_time_now() + AWAY_US;
         count_time(dbd);
         return APR_ECONNRESET;
     }

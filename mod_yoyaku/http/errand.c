@@ -17,15 +17,9 @@ typedef struct errand_t {
     yk_http_errand_undo_fn *undo;
     void *result;
     int is_done, is_left; /* is_left: nobody waits any more */
+    _Atomic unsigned *late;
     _Alignas(max_align_t) unsigned char baton[YK_HTTP_ERRAND_BYTES];
 } errand_t;
-
-static _Atomic unsigned late;
-
-unsigned yk_http_errand_late(void)
-{
-    return late;
-}
 
 static void errand_free(errand_t *errand)
 {
@@ -50,7 +44,7 @@ static void *errand_main(void *data)
         if (result != NULL) {
             errand->undo(errand->baton, result);
         }
-        late--;
+        --*errand->late;
         errand_free(errand);
     }
     return NULL;
@@ -111,7 +105,7 @@ static struct timespec deadline_of(apr_interval_time_t patience)
 
 void *yk_http_errand_run(yk_http_errand_fn *run, yk_http_errand_undo_fn *undo,
                          const void *baton, apr_size_t bytes,
-                         apr_interval_time_t patience)
+                         apr_interval_time_t patience, _Atomic unsigned *late)
 {
     struct timespec deadline = deadline_of(patience);
     errand_t *errand = errand_make(run, undo, baton, bytes);
@@ -121,6 +115,7 @@ void *yk_http_errand_run(yk_http_errand_fn *run, yk_http_errand_undo_fn *undo,
     if (errand == NULL) {
         return NULL;
     }
+    errand->late = late;
     if (errand_send(errand) != 0) {
         errand_free(errand);
         return NULL;
@@ -132,7 +127,7 @@ void *yk_http_errand_run(yk_http_errand_fn *run, yk_http_errand_undo_fn *undo,
     result = errand->result;
     if (!errand->is_done) {
         errand->is_left = 1;
-        late++;
+        ++*late;
         pthread_mutex_unlock(&errand->mutex);
         return NULL;
     }

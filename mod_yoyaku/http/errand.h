@@ -3,6 +3,7 @@
 #define YK_HTTP_ERRAND_H
 
 #include <apr_time.h>
+#include <stdatomic.h>
 
 /**
  * @file errand.h
@@ -28,13 +29,12 @@ typedef void yk_http_errand_undo_fn(void *baton, void *result);
 /**
  * @param baton copied; at most YK_HTTP_ERRAND_BYTES
  * @param undo  called in the errand's thread with a result that came too late
+ * @param late  how many are still out although nobody waits for them; must
+ *              outlive them all
  * @return the result; NULL when it failed or took longer than `patience`
  */
 void *yk_http_errand_run(yk_http_errand_fn *run, yk_http_errand_undo_fn *undo,
                          const void *baton, apr_size_t bytes,
-                         apr_interval_time_t patience);
-
-/** @return how many are still out although nobody waits for them */
-unsigned yk_http_errand_late(void);
+                         apr_interval_time_t patience, _Atomic unsigned *late);
 
 #endif

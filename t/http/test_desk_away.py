@@ -244,6 +244,31 @@ def test_two_databases_on_one_host_never_meet(own_rig):
             assert [part["section"] for part in said["sections"]] == [section]
 
 
+def test_a_database_that_is_away_takes_no_other_with_it(own_rig):
+    """Away is a database, not a process: one worker serves both."""
+    rig = own_rig(clock=False)
+    slot = rig.slot({"Stalls": (4, 10)})
+    host = rig.add_host(workers=1, conf="""
+<VirtualHost *>
+    ServerName away.example
+    DBDriver mysql
+    DBDParams "sock=/nowhere/mysqld.sock,user=nobody,dbname=none,reconnect=0"
+    DBDMin 0
+    DBDKeep 2
+    DBDMax 4
+</VirtualHost>
+<VirtualHost *>
+    ServerName main.example
+</VirtualHost>
+""")
+    host.announce(AWAY, PROBE)
+    for place in range(1, 5):
+        for where, status in (("away.example", 503), ("main.example", 201)):
+            answer = host.booker().hold(slot, [f"Stalls-1-{place}"],
+                                        headers={"Host": where})
+            assert answer.status_code == status, answer.text
+
+
 def test_stopping_does_not_wait_for_the_database(house):
     rig, slot = house
     rig.announce(AWAY, PROBE)
