@@ -106,7 +106,8 @@ class Rig:
             input=stdin, capture_output=True, check=False, timeout=300)
         if check and done.returncode != 0:
             raise AssertionError(f"yoyakuctl {' '.join(map(str, args))}: "
-                                 f"{done.returncode}\n{done.stderr}")
+                                 f"{done.returncode}\n{done.stdout[-2000:]}"
+                                 f"{done.stderr}")
         return done
 
     def ctl_json(self, *args):
