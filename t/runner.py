@@ -5,8 +5,8 @@
   t/run unit contract    these parts
   t/run http -k name     what follows a part's name goes to pytest
 
-Parts: rules, unit, contract, interleave, http (prefork, then event), snapshot
-(what touches the book once more, with innodb_snapshot_isolation), browser.
+Parts: rules, unit, contract, interleave, snapshot (these two once more, with
+innodb_snapshot_isolation), http (prefork, then event), browser.
 What it builds lies in build/check, apart from everybody else's. The last line
 is "N passed, N failed", with ", N skipped" when some were. CI=true makes a
 skipped test a failure.
@@ -24,7 +24,7 @@ from commands import packages
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "check"
-PARTS = ("rules", "unit", "contract", "interleave", "http", "snapshot",
+PARTS = ("rules", "unit", "contract", "interleave", "snapshot", "http",
          "browser")
 # A part that takes longer than this hangs.
 LIMIT = 35 * 60
@@ -165,24 +165,12 @@ def part_http(more):
                            f"--build={BUILD}", *more])
 
 
-# Files that lock nothing, or have servers with settings of their own.
-NOT_THE_BOOK = ("throttle", "room", "tool", "manual", "load_rig", "workers",
-                "mutants", "settings", "form", "site", "input", "fields",
-                "board", "storm", "cost", "text")
-
-
-def part_snapshot(more):
+def part_snapshot(_):
     """Newer MariaDB has it on from the start: a row that changed since the
     transaction's first look is an error, 1020, where it used to be read."""
     env = {"YOYAKU_TEST_MARIADBD": "--innodb-snapshot-isolation=ON"}
-    results = [run_check(binary, f"{binary.name} snapshot", env)
-               for binary in binaries("contract") + binaries("interleave")]
-    ignored = [f"--ignore-glob=*test_*{name}*" for name in NOT_THE_BOOK]
-    results.append(run_pytest(
-        "http snapshot", ROOT / "t" / "http",
-        ["--mpm=prefork", f"--build={BUILD}", *ignored,
-         "--db-options=innodb_snapshot_isolation=ON", *more]))
-    return results
+    return [run_check(binary, f"{binary.name} snapshot", env)
+            for binary in binaries("contract") + binaries("interleave")]
 
 
 def part_browser(more):

@@ -187,6 +187,8 @@ def test_a_token_is_read_in_no_page_no_log_and_no_table(rig):
     for path in pathlib.Path(host.folder).rglob("*"):
         if path.is_file():
             seen[str(path)] = path.read_bytes().decode("latin1")
+    assert sum(booker.number in text for text in seen.values()) > 1, \
+        "nothing is found here at all"
     assert any(os.path.basename(name) == "error.log" and ":debug]" in text
                for name, text in seen.items())
     for where, text in seen.items():
