@@ -309,6 +309,34 @@ static int whole(const load_script_t *s)
     return missing == NULL;
 }
 
+static void drop_list(char **list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
+void load_script_drop(load_script_t *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (int i = 0; i < LOAD_ACTION_COUNT; i++) {
+        free(s->clicks[i].method);
+        free(s->clicks[i].path);
+        free(s->clicks[i].body);
+    }
+    drop_list(s->slots, s->nslots);
+    drop_list(s->places, s->nplaces);
+    free(s->host);
+    free(s->type);
+    free(s->record);
+    free(s->header);
+    free(s->cpus);
+    free(s);
+}
+
 load_script_t *load_script_read(FILE *in)
 {
     load_script_t *s = calloc(1, sizeof(*s));
@@ -337,8 +365,13 @@ load_script_t *load_script_read(FILE *in)
         rest += strspn(rest, " \t");
         if (!read_line(s, key, rest)) {
             fprintf(stderr, "driver: cannot use `%s %s`\n", key, rest);
+            load_script_drop(s);
             return NULL;
         }
     }
-    return whole(s) ? s : NULL;
+    if (!whole(s)) {
+        load_script_drop(s);
+        return NULL;
+    }
+    return s;
 }

@@ -99,6 +99,7 @@ typedef struct load_script_t {
 /** Read a script. On a mistake one sentence goes to stderr.
  *  @return the script or NULL */
 load_script_t *load_script_read(FILE *in);
+void load_script_drop(load_script_t *script);
 
 /** The same words for the same seed: splitmix64. */
 uint64_t load_random(uint64_t *state);

@@ -95,6 +95,10 @@ START_TEST(the_same_seed_plans_the_same_arrivals)
     twin = load_script_due(script, &again, 1);
     ck_assert_uint_eq(again, n[1]);
     ck_assert_int_eq(memcmp(twin, due[1], again * sizeof(*twin)), 0);
+    free(twin);
+    free(due[0]);
+    free(due[1]);
+    load_script_drop(script);
 }
 END_TEST
 
@@ -127,6 +131,7 @@ START_TEST(a_board_of_another_hall_is_not_believed)
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(view.states[places[i]], '0');
     }
+    free(view.states);
 }
 END_TEST
 
