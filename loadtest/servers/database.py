@@ -43,6 +43,9 @@ class Database:
     env      more environment, as TZ
     """
 
+    # Where the template lies, for all of a run; None: beside each folder.
+    templates = None
+
     def __init__(self, folder, options=None, clock=False, port=0, env=None,
                  tied=True, name="yoyaku", sockets=None):
         self.folder = os.path.abspath(folder)
@@ -163,7 +166,8 @@ class Database:
 
     def _install(self):
         """From a template made once beside us: a copy is ten times faster."""
-        template = os.path.join(os.path.dirname(self.folder), "db-template")
+        template = os.path.join(
+            self.templates or os.path.dirname(self.folder), "db-template")
         if not os.path.isdir(template):
             making = f"{template}.{os.getpid()}"
             shutil.rmtree(making, ignore_errors=True)

@@ -76,6 +76,7 @@ def folder(build, mpm):
     path = os.path.join(build, "t", f"{mpm}-{os.getpid()}")
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path)
+    Database.templates = path
     yield path
     if not os.environ.get("YK_KEEP"):
         shutil.rmtree(path, ignore_errors=True)
