@@ -158,6 +158,7 @@ def test_a_token_is_read_in_no_page_no_log_and_no_table(rig):
             tokens.add(booker.token)
             booker.hold(slot, ["Stalls-1-1"], "adult")
             booker.hold(slot, ["nowhere"])
+            booker.patch(reference=f"seek-{slot}")
             booker.ask("POST", "/yoyaku/holds", data="{broken")
             booker.remove(1)
             booker.exchange([{"line": 9}], [])
@@ -187,8 +188,10 @@ def test_a_token_is_read_in_no_page_no_log_and_no_table(rig):
     for path in pathlib.Path(host.folder).rglob("*"):
         if path.is_file():
             seen[str(path)] = path.read_bytes().decode("latin1")
-    assert sum(booker.number in text for text in seen.values()) > 1, \
-        "nothing is found here at all"
+    # what is there is found: in a table, and in the log of requests
+    assert f"seek-{slot}" in seen["yoyaku_order"]
+    assert any(f"/yoyaku/slots/{slot}/holds" in text
+               for name, text in seen.items() if name.endswith("access.log"))
     assert any(os.path.basename(name) == "error.log" and ":debug]" in text
                for name, text in seen.items())
     for where, text in seen.items():
