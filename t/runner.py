@@ -30,7 +30,7 @@ PARTS = ("rules", "unit", "contract", "interleave", "snapshot", "http",
 LIMIT = 35 * 60
 # So many failures of tests with servers may be a busy machine's doing: each is
 # run again, alone. One that fails then has failed; one that passes is named.
-AGAIN = 5
+AGAIN = 8
 
 
 class Result:

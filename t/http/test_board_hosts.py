@@ -160,10 +160,6 @@ def test_after_many_operations_on_both_hosts_the_boards_are_the_books(
             assert said["generation"] >= last[i]
             last[i] = said["generation"]
         time.sleep(0.05)
-    # the tool is one more that changes things
-    numbers = [row["order_id"] for row in rig.rows(
-        "SELECT order_id FROM yoyaku_order WHERE state=1 LIMIT 3")]
-    assert numbers
     both_agree(rig, slot)
     tags = {board.get(host, slot).headers["ETag"] for host in rig.hosts}
     assert len(tags) == 1

@@ -98,7 +98,8 @@ def test_kept_connections_are_given_up_only_while_workers_are_short(house):
     assert kept()
     clients = [h.come(f"/app/{n}") for n in range(11)]
     until(lambda: len(h.app.inside) == 11, 10, "all inside")
-    assert not kept()
+    # how busy the server is, is looked at now and then
+    until(lambda: not kept(), 5, "given up")
     h.app.open_gate()
     for client in clients:
         client.join()
