@@ -54,7 +54,7 @@ def sold(build, folder, mpm, database):
         # without lanes the locks of the database are all there is
         rig.start(hosts=2, conf="YoyakuLane off\n", workers=12)
         crowd_made, journey = HOUSES[house](rig, rest)
-        crowd(30, journey)
+        crowd(12, journey)  # enough to collide, and quick
         if rest:
             crowd_made.rest = 0
             journey(0)

@@ -4,6 +4,8 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import pty
+import re
 import subprocess
 import time
 
@@ -28,6 +30,26 @@ def refused(done, *words, code=1):
     for word in words:
         assert word in done.stderr
     return done
+
+
+def terminal(argv, env):
+    """Run it at a terminal; all that was shown there."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=its,
+                          stderr=its) as child:
+        os.close(its)
+        shown = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:  # the terminal's way of saying that all is said
+                more = b""
+            if not more:
+                break
+            shown += more
+    os.close(ours)
+    assert child.returncode == 0, shown[-2000:]
+    return shown.decode()
 
 
 def counts(office):
@@ -205,10 +227,14 @@ def test_a_bad_drawing_is_refused_whole(office, tmp_path, text, word):
 
 
 def test_eighty_thousand_places_come_in_within_seconds(office):
+    """At a terminal it says how far it is."""
     begun = time.monotonic()
-    done = office.ctl_json("hall", "import", "generated:40x2000")
-    assert done["places"] == 80000
+    argv = [f"{office.build}/yoyakuctl", "hall", "import", "generated:40x2000"]
+    said = terminal(argv, {**os.environ, "YOYAKU_DB": office.params()})
+    assert "80000 places" in said.splitlines()[-1], said[-300:]
     assert time.monotonic() - begun < 30
+    steps = [int(n) for n in re.findall(r"(\d+) of 80000 places", said)]
+    assert steps and steps == sorted(steps), said[-500:]
 
 
 def test_a_table_may_come_from_a_pipe(office):
