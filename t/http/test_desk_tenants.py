@@ -63,7 +63,7 @@ def houses(rig, theirs):
     for house in made:  # this one would count in every later test
         house.ctl("limit", "add", "--per", "booker", "--over", "all:",
                   "--count", "places", "--max", "100000")
-        house.ctl("verify")
+        house.ctl("verify", "--slot", slot)
 
 
 def hold(house, slot, *seats, name="", key=None, **more):
