@@ -74,8 +74,8 @@ def test_a_killed_worker_s_place_is_back_within_a_second(house):
     for pid in pids:
         h.kill(pid)
     began = time.monotonic()
-    until(lambda: {"/app/2", "/app/3"} <= set(h.app.order), 15,
-          "the next two")
+    # those who wait came at once: any two of them may be the first
+    until(lambda: len(h.app.order) >= 4, 15, "the next two")
     assert time.monotonic() - began < 1.2
     assert h.rule("app")["reclaimed"] == 2
     h.app.open_gate()
