@@ -26,6 +26,17 @@ int yk_text_is_utf8(const char *bytes, apr_size_t len);
 /** @return 1 when `key` is [A-Za-z0-9._-]{1,64}: a slot key, fit for a URL. */
 int yk_text_is_key(const char *key);
 
+/**
+ * Where FNV-1a (64 bit, Fowler, Noll, Vo) begins, and its next value after some
+ * bytes. For tables and names of ours: nobody is kept out by it.
+ */
+#define YK_TEXT_FNV UINT64_C(0xcbf29ce484222325)
+uint64_t yk_text_fnv(uint64_t hash, const void *bytes, apr_size_t len);
+
+/** Write UTF-8 text as a JSON string, quotes and all: at most 6 bytes for each
+ *  of its own and 2 more, no NUL. @return one past the last byte */
+char *yk_text_json(char *to, const char *text);
+
 /** Lower-case hex of bytes, from p. */
 char *yk_text_hex(const void *bytes, apr_size_t len, apr_pool_t *p);
 

@@ -74,6 +74,42 @@ int yk_text_is_key(const char *key)
                        "0123456789._-") == len;
 }
 
+uint64_t yk_text_fnv(uint64_t hash, const void *bytes, apr_size_t len)
+{
+    const unsigned char *at = bytes;
+
+    for (apr_size_t i = 0; i < len; i++) {
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+char *yk_text_json(char *to, const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    *to++ = '"';
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\') {
+            *to++ = '\\';
+            *to++ = (char)c;
+        }
+        else if (c < 0x20) {
+            memcpy(to, "\\u00", 4);
+            to[4] = digits[c >> 4];
+            to[5] = digits[c & 15];
+            to += 6;
+        }
+        else {
+            *to++ = (char)c;
+        }
+    }
+    *to++ = '"';
+    return to;
+}
+
 char *yk_text_hex(const void *bytes, apr_size_t len, apr_pool_t *p)
 {
     static const char digits[] = "0123456789abcdef";

@@ -15,29 +15,9 @@
 /* A JSON text of a name. Names in the book are UTF-8. */
 static char *quoted(const char *name, apr_pool_t *p)
 {
-    static const char digits[] = "0123456789abcdef";
-    char *made = apr_palloc(p, 6 * strlen(name) + 3), *to = made;
+    char *made = apr_palloc(p, 6 * strlen(name) + 3);
 
-    *to++ = '"';
-    for (; *name != '\0'; name++) {
-        unsigned char c = (unsigned char)*name;
-
-        if (c == '"' || c == '\\') {
-            *to++ = '\\';
-            *to++ = (char)c;
-        }
-        else if (c < 0x20) {
-            memcpy(to, "\\u00", 4);
-            to[4] = digits[c >> 4];
-            to[5] = digits[c & 15];
-            to += 6;
-        }
-        else {
-            *to++ = (char)c;
-        }
-    }
-    *to++ = '"';
-    *to = '\0';
+    *yk_text_json(made, name) = '\0';
     return made;
 }
 

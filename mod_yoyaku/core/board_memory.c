@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
+#include "yoyaku/text.h"
 #include "yoyaku/secret.h"
 #include "yoyaku/worker.h"
 #include <errno.h>
@@ -259,13 +260,11 @@ void yk_board_drop(yk_boards_t *boards, const yk_board_ref_t *ref)
 uint64_t yk_board_id(const char *database, const char *tenant, const char *slot)
 {
     const char *const parts[] = {database, tenant, slot};
-    uint64_t id = UINT64_C(0xcbf29ce484222325);
+    uint64_t id = YK_TEXT_FNV;
 
     for (int i = 0; i < 3; i++) {
-        for (const char *c = parts[i]; *c != '\0'; c++) {
-            id = (id ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-        }
-        id = (id ^ 0xff) * UINT64_C(0x100000001b3);
+        id = yk_text_fnv(id, parts[i], strlen(parts[i]));
+        id = yk_text_fnv(id, "\xff", 1); /* in no UTF-8: parts do not run on */
     }
     id ^= id >> 32;
     return id != 0 ? id : 1;

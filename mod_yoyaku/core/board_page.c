@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
+#include "yoyaku/text.h"
 #include <apr_strings.h>
 #include <string.h>
 
 /* However dear a page is, making it takes at most a twentieth of the time. */
 #define DEAR 20
-
-static uint64_t hash_of(const char *bytes, apr_size_t len)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (apr_size_t i = 0; i < len; i++) {
-        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
 
 /* Lock it and copy it out: pages are small and seldom asked for. */
 static apr_status_t copy(yk_boards_t *boards, const yk_board_ref_t *ref,
@@ -80,7 +71,7 @@ static apr_status_t make_now(yk_boards_t *boards, const yk_board_ref_t *ref,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    page->hash = hash_of(page->bytes, page->len);
+    page->hash = yk_text_fnv(YK_TEXT_FNV, page->bytes, page->len);
     if (ref != NULL) {
         keep(boards, ref, page, began);
     }

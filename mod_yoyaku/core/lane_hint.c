@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lane_run.h"
+#include "yoyaku/text.h"
 #include <string.h>
 
 /*
@@ -15,11 +16,8 @@ _Static_assert(YK_LANES <= 256, "a lane's number fits 8 bits");
 
 static uint32_t lane_of_slot(uint32_t tenant_id, const char *key)
 {
-    apr_uint64_t hash = 14695981039346656037U ^ tenant_id; /* FNV-1a */
+    uint64_t hash = yk_text_fnv(YK_TEXT_FNV ^ tenant_id, key, strlen(key));
 
-    for (; *key != '\0'; key++) {
-        hash = (hash ^ (unsigned char)*key) * 1099511628211U;
-    }
     return (uint32_t)(hash ^ hash >> 32) % YK_LANES;
 }
 

@@ -36,29 +36,9 @@ static void put(paper_t *paper, const char *text)
 
 static void put_text(paper_t *paper, const char *text)
 {
-    static const char digits[] = "0123456789abcdef";
-    char *to = room(paper, 6 * strlen(text) + 2), *from = to;
+    char *from = room(paper, 6 * strlen(text) + 2);
 
-    *to++ = '"';
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\') {
-            *to++ = '\\';
-            *to++ = (char)c;
-        }
-        else if (c < 0x20) {
-            memcpy(to, "\\u00", 4);
-            to[4] = digits[c >> 4];
-            to[5] = digits[c & 15];
-            to += 6;
-        }
-        else {
-            *to++ = (char)c;
-        }
-    }
-    *to++ = '"';
-    paper->len += (apr_size_t)(to - from);
+    paper->len += (apr_size_t)(yk_text_json(from, text) - from);
 }
 
 /* Thousandths at most, and no noughts behind. Not printf's %f, whose point

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/snapshot.h"
 #include "board_memory.h"
+#include "yoyaku/text.h"
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +12,8 @@
 
 const char *yk_snapshot_board(const char *key, apr_pool_t *p)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = yk_text_fnv(YK_TEXT_FNV, key, strlen(key));
 
-    for (const char *c = key; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    }
     return apr_psprintf(p, "boards/%02x/%s", (unsigned)(hash & 0xff), key);
 }
 

@@ -5,8 +5,10 @@
 #include <mpm_common.h>
 #include <scoreboard.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "desk.h"
+#include <yoyaku/text.h>
 
 #define CONNECTIONS_DEFAULT 16
 #define UNSAID -1
@@ -156,17 +158,6 @@ const yk_http_part_t yk_http_lane = {
 
 /* ---- requests ---- */
 
-/* FNV-1a: two databases must differ, nobody chooses their names in malice. */
-static uint64_t realm_of(const char *name)
-{
-    uint64_t hash = 14695981039346656037U;
-
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 1099511628211U;
-    }
-    return hash;
-}
-
 void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
 {
     const lane_dir_t *conf = yk_http_dir(r->per_dir_config, YK_HTTP_LANE);
@@ -176,7 +167,7 @@ void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
         return;
     }
     own = apr_pmemdup(r->pool, &host, sizeof(host));
-    own->realm = realm_of(realm);
+    own->realm = yk_text_fnv(YK_TEXT_FNV, realm, strlen(realm));
     own->has_line = yk_http_desk_dbd_has_line(r->server);
     yk_desk_lane(desk, own);
 }

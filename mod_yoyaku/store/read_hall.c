@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <apr_tables.h>
 #include <string.h>
 #include "packet.h"
 
@@ -9,13 +10,17 @@ typedef struct reading_t {
     apr_pool_t *p;
 } reading_t;
 
-static void hall_row(void *baton, char **row, const unsigned long *lengths)
+#define HALL_SELECT                                                            \
+    "SELECT hall_id,name,version,width,height,nsections,nplaces,ngrades,"      \
+    "digest FROM yoyaku_hall WHERE "
+
+static yk_hall_t *hall_read(char **row, const unsigned long *lengths,
+                            apr_pool_t *p)
 {
-    reading_t *r = baton;
-    yk_hall_t *hall = apr_pcalloc(r->p, sizeof(*hall));
+    yk_hall_t *hall = apr_pcalloc(p, sizeof(*hall));
 
     hall->hall_id = yk_column_uint(row[0]);
-    hall->name = yk_column_text(row[1], lengths[1], r->p);
+    hall->name = yk_column_text(row[1], lengths[1], p);
     hall->version = (uint32_t)yk_column_uint(row[2]);
     hall->width = yk_column_double(row[3]);
     hall->height = yk_column_double(row[4]);
@@ -24,6 +29,14 @@ static void hall_row(void *baton, char **row, const unsigned long *lengths)
     hall->ngrades = (uint32_t)yk_column_uint(row[7]);
     yk_column_bytes(hall->digest.bytes, sizeof(hall->digest.bytes), row[8],
                     lengths[8]);
+    return hall;
+}
+
+static void hall_row(void *baton, char **row, const unsigned long *lengths)
+{
+    reading_t *r = baton;
+    yk_hall_t *hall = hall_read(row, lengths, r->p);
+
     hall->sections =
         apr_pcalloc(r->p, (hall->nsections + 1) * sizeof(*hall->sections));
     hall->grades =
@@ -104,8 +117,7 @@ apr_status_t yk_store_hall(yk_store_t *store, yk_hall_t **hall,
     memset(&r, 0, sizeof(r));
     r.p = p;
     sql = yk_packet_ask(packet, hall_row, &r);
-    yk_sql_put(sql, "SELECT hall_id,name,version,width,height,nsections,"
-                    "nplaces,ngrades,digest FROM yoyaku_hall WHERE hall_id=");
+    yk_sql_put(sql, HALL_SELECT "hall_id=");
     yk_sql_uint(sql, hall_id);
     sql = yk_packet_ask(packet, section_row, &r);
     yk_sql_put(sql, "SELECT name,first_place,places FROM yoyaku_section"
@@ -134,4 +146,37 @@ apr_status_t yk_store_hall(yk_store_t *store, yk_hall_t **hall,
     }
     *hall = r.hall;
     return APR_SUCCESS;
+}
+
+/* ---- the list ---- */
+
+typedef struct listing_t {
+    apr_array_header_t *halls;
+    apr_pool_t *p;
+} listing_t;
+
+static void listed_row(void *baton, char **row, const unsigned long *lengths)
+{
+    listing_t *r = baton;
+
+    APR_ARRAY_PUSH(r->halls, yk_hall_t *) = hall_read(row, lengths, r->p);
+}
+
+apr_status_t yk_store_halls(yk_store_t *store, yk_hall_t ***halls, uint32_t *n,
+                            uint32_t tenant_id, apr_pool_t *p)
+{
+    listing_t r = {apr_array_make(p, 16, sizeof(yk_hall_t *)), p};
+    yk_packet_t *packet = yk_packet_make(store);
+    yk_sql_t *sql = yk_packet_ask(packet, listed_row, &r);
+    apr_status_t rv;
+
+    yk_sql_put(sql, HALL_SELECT "tenant_id=");
+    yk_sql_uint(sql, tenant_id);
+    yk_sql_put(sql, " ORDER BY name,version");
+    rv = yk_packet_run(packet);
+    if (rv == APR_SUCCESS) {
+        *halls = (yk_hall_t **)r.halls->elts;
+        *n = (uint32_t)r.halls->nelts;
+    }
+    return rv;
 }
