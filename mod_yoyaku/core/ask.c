@@ -65,6 +65,16 @@ static const char *say_why(const char *why, const char *reason, apr_pool_t *p)
                : apr_pstrcat(p, why, ": ", reason, NULL);
 }
 
+/* A change that needs no more than its name. */
+static apr_status_t change(yk_desk_t *desk, yk_reply_t *reply, yk_ask_e kind,
+                           const char *why, const yk_claim_t *claim,
+                           const yk_once_t *once, apr_pool_t *p)
+{
+    yk_ask_t ask = {.kind = kind, .claim = claim, .once = once, .why = why};
+
+    return have_done(desk, reply, &ask, p);
+}
+
 apr_status_t yk_desk_hold(yk_desk_t *desk, yk_reply_t *reply,
                           const yk_wish_t *wish, const yk_claim_t *claim,
                           const yk_once_t *once, apr_pool_t *p)
@@ -118,22 +128,14 @@ apr_status_t yk_desk_checkout(yk_desk_t *desk, yk_reply_t *reply,
                               const yk_claim_t *claim, const yk_once_t *once,
                               apr_pool_t *p)
 {
-    yk_ask_t ask = {.kind = YK_ASK_CHECKOUT,
-                    .claim = claim,
-                    .once = once,
-                    .why = "checkout"};
-
-    return have_done(desk, reply, &ask, p);
+    return change(desk, reply, YK_ASK_CHECKOUT, "checkout", claim, once, p);
 }
 
 apr_status_t yk_desk_reopen(yk_desk_t *desk, yk_reply_t *reply,
                             const yk_claim_t *claim, const yk_once_t *once,
                             apr_pool_t *p)
 {
-    yk_ask_t ask = {
-        .kind = YK_ASK_REOPEN, .claim = claim, .once = once, .why = "reopen"};
-
-    return have_done(desk, reply, &ask, p);
+    return change(desk, reply, YK_ASK_REOPEN, "reopen", claim, once, p);
 }
 
 apr_status_t yk_desk_confirm(yk_desk_t *desk, yk_reply_t *reply,
@@ -154,24 +156,16 @@ apr_status_t yk_desk_release(yk_desk_t *desk, yk_reply_t *reply,
                              const char *reason, const yk_claim_t *claim,
                              const yk_once_t *once, apr_pool_t *p)
 {
-    yk_ask_t ask = {.kind = YK_ASK_RELEASE,
-                    .claim = claim,
-                    .once = once,
-                    .why = say_why("release", reason, p)};
-
-    return have_done(desk, reply, &ask, p);
+    return change(desk, reply, YK_ASK_RELEASE, say_why("release", reason, p),
+                  claim, once, p);
 }
 
 apr_status_t yk_desk_cancel(yk_desk_t *desk, yk_reply_t *reply,
                             const char *reason, const yk_claim_t *claim,
                             const yk_once_t *once, apr_pool_t *p)
 {
-    yk_ask_t ask = {.kind = YK_ASK_CANCEL,
-                    .claim = claim,
-                    .once = once,
-                    .why = say_why("cancel", reason, p)};
-
-    return have_done(desk, reply, &ask, p);
+    return change(desk, reply, YK_ASK_CANCEL, say_why("cancel", reason, p),
+                  claim, once, p);
 }
 
 apr_status_t yk_desk_patch(yk_desk_t *desk, yk_reply_t *reply,
@@ -194,11 +188,7 @@ apr_status_t yk_desk_look(yk_desk_t *desk, yk_reply_t *reply,
     apr_status_t rv;
 
     memset(reply, 0, sizeof(*reply));
-    rv = claim->token != NULL
-             ? yk_store_order_by_token(desk->store, &order, &reply->now_us,
-                                       desk->terms.tenant_id, claim->token, p)
-             : yk_store_order(desk->store, &order, &reply->now_us,
-                              desk->terms.tenant_id, claim->order_id, p);
+    rv = yk_claim_read(claim, desk, &order, &reply->now_us, p);
     if (rv == APR_NOTFOUND) {
         reply->answer = YK_ANSWER_UNKNOWN;
         reply->field = "order";

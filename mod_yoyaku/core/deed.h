@@ -125,6 +125,9 @@ apr_status_t yk_deed_slot_by_id(yk_deed_t *deed, const yk_slot_t **slot,
 /** One that was planned with; never NULL for a line of a planned order. */
 const yk_slot_t *yk_deed_slot_known(const yk_deed_t *deed, uint64_t slot_id);
 
+/** The order a claim names, as the book has it. APR_NOTFOUND. */
+apr_status_t yk_claim_read(const yk_claim_t *claim, yk_desk_t *desk,
+                           yk_order_t **order, apr_time_t *now, apr_pool_t *p);
 /** Read the claimed order into deed->seen, or refuse UNKNOWN. */
 apr_status_t yk_deed_claim(yk_deed_t *deed);
 

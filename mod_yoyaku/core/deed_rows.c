@@ -82,12 +82,21 @@ const yk_price_t *yk_deed_price(const yk_slot_t *slot, uint32_t price_no)
     return NULL;
 }
 
+apr_status_t yk_claim_read(const yk_claim_t *claim, yk_desk_t *desk,
+                           yk_order_t **order, apr_time_t *now, apr_pool_t *p)
+{
+    uint32_t tenant_id = desk->terms.tenant_id;
+
+    return claim->token != NULL
+               ? yk_store_order_by_token(desk->store, order, now, tenant_id,
+                                         claim->token, p)
+               : yk_store_order(desk->store, order, now, tenant_id,
+                                claim->order_id, p);
+}
+
 /* The claimed order as the book has it; deed->seen NULL: there is none. */
 static apr_status_t read_claim(yk_deed_t *deed, apr_time_t *now)
 {
-    const yk_claim_t *claim = deed->claim;
-    yk_store_t *store = deed->desk->store;
-    uint32_t tenant_id = deed->desk->terms.tenant_id;
     apr_status_t rv;
 
     if (deed->claimed != NULL && !deed->claimed->is_torn) {
@@ -95,11 +104,7 @@ static apr_status_t read_claim(yk_deed_t *deed, apr_time_t *now)
         *now = deed->claimed_at;
         return APR_SUCCESS;
     }
-    rv = claim->token != NULL
-             ? yk_store_order_by_token(store, &deed->seen, now, tenant_id,
-                                       claim->token, deed->pt)
-             : yk_store_order(store, &deed->seen, now, tenant_id,
-                              claim->order_id, deed->pt);
+    rv = yk_claim_read(deed->claim, deed->desk, &deed->seen, now, deed->pt);
     if (rv != APR_SUCCESS) {
         deed->seen = NULL;
     }

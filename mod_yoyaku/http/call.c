@@ -122,6 +122,28 @@ apr_status_t yk_http_call_desk(yk_http_call_t *call, yk_desk_t **desk)
     return rv;
 }
 
+apr_status_t yk_http_call_change(yk_http_call_t *call, yk_reply_t *reply,
+                                 yk_http_change_fn *change, const void *what)
+{
+    yk_desk_t *desk = NULL;
+    apr_status_t rv = yk_http_call_desk(call, &desk);
+
+    return rv == APR_SUCCESS ? change(desk, reply, call, what) : rv;
+}
+
+int yk_http_call_answer(yk_http_call_t *call, apr_status_t read,
+                        yk_http_change_fn *change, const void *what)
+{
+    yk_reply_t reply = {0};
+    apr_status_t rv;
+
+    if (read != APR_SUCCESS) {
+        return yk_http_reply_fault(call);
+    }
+    rv = yk_http_call_change(call, &reply, change, what);
+    return yk_http_reply_desk(call, rv, &reply);
+}
+
 void yk_http_call_rest(yk_http_call_t *call)
 {
     if (call->store != NULL) {

@@ -196,4 +196,18 @@ int yk_http_shop_confirm(yk_http_call_t *call);
 int yk_http_shop_cancel(yk_http_call_t *call);
 int yk_http_shop_release(yk_http_call_t *call);
 
+/** One change at the desk. @param what as its body was read, or NULL */
+typedef apr_status_t yk_http_change_fn(yk_desk_t *desk, yk_reply_t *reply,
+                                       yk_http_call_t *call, const void *what);
+
+/** Open the desk and make a change; the body has been read.
+ *  @return as yk_http_call_desk() and the desk's calls */
+apr_status_t yk_http_call_change(yk_http_call_t *call, yk_reply_t *reply,
+                                 yk_http_change_fn *change, const void *what);
+
+/** The same and its answer. @param read what reading the body came to: else
+ *  its fault is the answer, and the desk stays closed */
+int yk_http_call_answer(yk_http_call_t *call, apr_status_t read,
+                        yk_http_change_fn *change, const void *what);
+
 #endif

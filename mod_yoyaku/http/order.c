@@ -17,39 +17,33 @@ int yk_http_order_look(yk_http_call_t *call)
     return yk_http_reply_desk(call, rv, &reply);
 }
 
+static apr_status_t patch(yk_desk_t *desk, yk_reply_t *reply,
+                          yk_http_call_t *call, const void *what)
+{
+    return yk_desk_patch(desk, reply, what, call->claim, call->once,
+                         call->r->pool);
+}
+
 int yk_http_order_patch(yk_http_call_t *call)
 {
-    apr_pool_t *p = call->r->pool;
-    yk_reply_t reply = {0};
-    yk_patch_t *patch = NULL;
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_patch(&patch, &call->fault, call->body, p);
+    yk_patch_t *what = NULL;
+    apr_status_t read =
+        yk_request_patch(&what, &call->fault, call->body, call->r->pool);
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_patch(desk, &reply, patch, call->claim, call->once, p);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return yk_http_call_answer(call, read, patch, what);
+}
+
+static apr_status_t release(yk_desk_t *desk, yk_reply_t *reply,
+                            yk_http_call_t *call, const void *what)
+{
+    return yk_desk_release(desk, reply, "", call->claim, call->once,
+                           call->r->pool);
 }
 
 int yk_http_order_release(yk_http_call_t *call)
 {
-    yk_reply_t reply = {0};
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_nothing(&call->fault, call->body);
-
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_release(desk, &reply, "", call->claim, call->once,
-                             call->r->pool);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return yk_http_call_answer(
+        call, yk_request_nothing(&call->fault, call->body), release, NULL);
 }
 
 /* ---- checkout ---- */
@@ -100,96 +94,82 @@ static int checkout_send(yk_http_call_t *call, const yk_reply_t *reply)
     return yk_http_reply_json(call, yk_http_status(reply->answer), j);
 }
 
+static apr_status_t checkout(yk_desk_t *desk, yk_reply_t *reply,
+                             yk_http_call_t *call, const void *what)
+{
+    return yk_desk_checkout(desk, reply, call->claim, call->once,
+                            call->r->pool);
+}
+
 int yk_http_order_checkout(yk_http_call_t *call)
 {
     yk_reply_t reply = {0};
-    yk_desk_t *desk = NULL;
     apr_status_t rv = yk_request_nothing(&call->fault, call->body);
 
     if (rv != APR_SUCCESS) {
         return yk_http_reply_fault(call);
     }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_checkout(desk, &reply, call->claim, call->once,
-                              call->r->pool);
-    }
+    rv = yk_http_call_change(call, &reply, checkout, NULL);
     if (rv == APR_SUCCESS && reply.answer == YK_ANSWER_OK) {
         return checkout_send(call, &reply);
     }
     return yk_http_reply_desk(call, rv, &reply);
 }
 
+static apr_status_t reopen(yk_desk_t *desk, yk_reply_t *reply,
+                           yk_http_call_t *call, const void *what)
+{
+    return yk_desk_reopen(desk, reply, call->claim, call->once, call->r->pool);
+}
+
 int yk_http_order_reopen(yk_http_call_t *call)
 {
-    yk_reply_t reply = {0};
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_nothing(&call->fault, call->body);
+    return yk_http_call_answer(
+        call, yk_request_nothing(&call->fault, call->body), reopen, NULL);
+}
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_reopen(desk, &reply, call->claim, call->once,
-                            call->r->pool);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+static apr_status_t confirm(yk_desk_t *desk, yk_reply_t *reply,
+                            yk_http_call_t *call, const void *what)
+{
+    return yk_desk_confirm(desk, reply, NULL, call->claim, call->once,
+                           call->r->pool);
 }
 
 int yk_http_order_confirm(yk_http_call_t *call)
 {
-    yk_reply_t reply = {0};
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_nothing(&call->fault, call->body);
+    return yk_http_call_answer(
+        call, yk_request_nothing(&call->fault, call->body), confirm, NULL);
+}
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_confirm(desk, &reply, NULL, call->claim, call->once,
-                             call->r->pool);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+static apr_status_t exchange(yk_desk_t *desk, yk_reply_t *reply,
+                             yk_http_call_t *call, const void *what)
+{
+    const yk_exchange_t *e = what;
+
+    return yk_desk_exchange(desk, reply, e->give, e->ngive, e->take, e->amount,
+                            e->currency, e->reason, call->claim, call->once,
+                            call->r->pool);
 }
 
 int yk_http_order_exchange(yk_http_call_t *call)
 {
-    apr_pool_t *p = call->r->pool;
-    yk_reply_t reply = {0};
-    yk_exchange_t *exchange = NULL;
-    yk_desk_t *desk = NULL;
-    apr_status_t rv =
-        yk_request_exchange(&exchange, &call->fault, call->body, p);
+    yk_exchange_t *what = NULL;
+    apr_status_t read =
+        yk_request_exchange(&what, &call->fault, call->body, call->r->pool);
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_exchange(desk, &reply, exchange->give, exchange->ngive,
-                              exchange->take, exchange->amount,
-                              exchange->currency, exchange->reason, call->claim,
-                              call->once, p);
-    }
     call->names_difference = call->shop;
-    return yk_http_reply_desk(call, rv, &reply);
+    return yk_http_call_answer(call, read, exchange, what);
+}
+
+static apr_status_t remove_line(yk_desk_t *desk, yk_reply_t *reply,
+                                yk_http_call_t *call, const void *what)
+{
+    return yk_desk_remove(desk, reply, call->line, call->claim, call->once,
+                          call->r->pool);
 }
 
 int yk_http_order_remove(yk_http_call_t *call)
 {
-    yk_reply_t reply = {0};
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_nothing(&call->fault, call->body);
-
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_remove(desk, &reply, call->line, call->claim, call->once,
-                            call->r->pool);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return yk_http_call_answer(
+        call, yk_request_nothing(&call->fault, call->body), remove_line, NULL);
 }

@@ -7,58 +7,54 @@
  * that nobody else comes here.
  */
 
+static apr_status_t confirm(yk_desk_t *desk, yk_reply_t *reply,
+                            yk_http_call_t *call, const void *what)
+{
+    return yk_desk_confirm(desk, reply, what, call->claim, call->once,
+                           call->r->pool);
+}
+
 int yk_http_shop_confirm(yk_http_call_t *call)
 {
-    apr_pool_t *p = call->r->pool;
-    yk_reply_t reply = {0};
     yk_payment_t *payment = NULL;
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_payment(&payment, &call->fault, call->body, p);
+    apr_status_t read =
+        yk_request_payment(&payment, &call->fault, call->body, call->r->pool);
 
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_confirm(desk, &reply, payment, call->claim, call->once, p);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return yk_http_call_answer(call, read, confirm, payment);
+}
+
+static apr_status_t cancel(yk_desk_t *desk, yk_reply_t *reply,
+                           yk_http_call_t *call, const void *what)
+{
+    return yk_desk_cancel(desk, reply, what, call->claim, call->once,
+                          call->r->pool);
+}
+
+static apr_status_t release(yk_desk_t *desk, yk_reply_t *reply,
+                            yk_http_call_t *call, const void *what)
+{
+    return yk_desk_release(desk, reply, what, call->claim, call->once,
+                           call->r->pool);
+}
+
+/** A change whose body is a reason, or nothing. */
+static int for_a_reason(yk_http_call_t *call, yk_http_change_fn *change)
+{
+    const char *reason = "";
+    apr_status_t read =
+        yk_request_reason(&reason, &call->fault, call->body, call->r->pool);
+
+    return yk_http_call_answer(call, read, change, reason);
 }
 
 int yk_http_shop_cancel(yk_http_call_t *call)
 {
-    apr_pool_t *p = call->r->pool;
-    yk_reply_t reply = {0};
-    const char *reason = "";
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_reason(&reason, &call->fault, call->body, p);
-
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_cancel(desk, &reply, reason, call->claim, call->once, p);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return for_a_reason(call, cancel);
 }
 
 int yk_http_shop_release(yk_http_call_t *call)
 {
-    apr_pool_t *p = call->r->pool;
-    yk_reply_t reply = {0};
-    const char *reason = "";
-    yk_desk_t *desk = NULL;
-    apr_status_t rv = yk_request_reason(&reason, &call->fault, call->body, p);
-
-    if (rv != APR_SUCCESS) {
-        return yk_http_reply_fault(call);
-    }
-    rv = yk_http_call_desk(call, &desk);
-    if (rv == APR_SUCCESS) {
-        rv = yk_desk_release(desk, &reply, reason, call->claim, call->once, p);
-    }
-    return yk_http_reply_desk(call, rv, &reply);
+    return for_a_reason(call, release);
 }
 
 /** The query's filters; a member sent empty counts as not sent. */
