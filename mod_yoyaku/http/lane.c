@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lane.h"
 #include <apr_strings.h>
-#include <ap_mpm.h>
-#include <mpm_common.h>
-#include <scoreboard.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "desk.h"
+#include "throttle.h"
 #include <yoyaku/text.h>
 
 #define CONNECTIONS_DEFAULT 16
@@ -89,8 +86,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 {
     const lane_server_t *conf = yk_http_server(s, YK_HTTP_LANE);
     const char *folder = yk_http_desk_config_state_dir(s, ptemp);
-    yk_state_t *rows, *lanes;
-    apr_status_t rv;
+    yk_state_t *lanes;
+    apr_status_t rv = APR_ENOTIMPL; /* why, the throttle has logged */
 
     host.lanes = NULL;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
@@ -99,8 +96,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     host.connections = conf->connections == UNSAID
                            ? CONNECTIONS_DEFAULT
                            : (uint32_t)conf->connections;
-    rv = yk_state_create(&rows, &yk_workers_kind, folder, pconf);
-    if (rv == APR_SUCCESS) {
+    if (yk_http_throttle_shared() != NULL) {
         rv = yk_state_create(&lanes, &yk_lanes_kind, folder, pconf);
     }
     if (rv != APR_SUCCESS) {
@@ -110,20 +106,21 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                      folder);
         return OK;
     }
-    host.workers = yk_state_memory(rows);
+    host.workers = yk_throttle_workers(yk_http_throttle_shared());
     host.lanes = yk_state_memory(lanes);
     return OK;
 }
 
+/* The throttle has joined the table of workers, first of all hooks: a process
+ * has one row. */
 static void child_init(apr_pool_t *pchild, server_rec *s)
 {
     is_joined = 0;
     if (host.lanes == NULL) {
         return;
     }
-    host.identity = yk_worker_identity((uint32_t)getpid());
-    host.worker = yk_workers_join(host.workers, host.lanes->head.generation,
-                                  YK_LANES_LAYOUT);
+    host.worker = yk_throttle_worker(yk_http_throttle_shared());
+    host.identity = yk_throttle_identity(yk_http_throttle_shared());
     is_joined = host.worker != YK_WORKER_NONE && host.identity != 0;
     if (!is_joined) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
@@ -132,21 +129,11 @@ static void child_init(apr_pool_t *pchild, server_rec *s)
     }
 }
 
-/* The parent's: no lock, and nothing a child wrote is trusted. */
-static void child_status(server_rec *s, pid_t pid, ap_generation_t generation,
-                         int slot, mpm_child_status state)
-{
-    if (host.lanes != NULL && state != MPM_CHILD_STARTED) {
-        yk_workers_bury(host.workers, (uint32_t)pid);
-    }
-}
-
 static void hooks(apr_pool_t *p)
 {
-    /* After the desk's, which makes the folder. */
+    /* After the throttle's, which knows the workers. */
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
 const yk_http_part_t yk_http_lane = {

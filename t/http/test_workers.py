@@ -168,3 +168,10 @@ def test_workers_settle_at_a_size_that_is_shown(house):
     memory = h.status()["memory"]
     assert memory["measured"] > 0
     assert memory["private"]["largest_kb"] >= memory["private"]["median_kb"] > 0
+
+
+def test_a_child_is_one_worker_in_the_table(house):
+    h = house(workers=4)
+    for _ in range(20):
+        assert h.get("/grow/ok").status == 200
+    assert h.status()["memory"]["alive"] == len(h.httpd.children())
