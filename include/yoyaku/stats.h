@@ -115,8 +115,6 @@ extern const yk_state_kind_t yk_stats_kind;
 /** @param minutes how many are kept, 60 .. YK_STATS_MINUTES; 0: none */
 apr_status_t yk_stats_create(yk_stats_t **stats, const char *folder,
                              uint32_t minutes, apr_pool_t *p);
-apr_status_t yk_stats_attach(yk_stats_t **stats, const char *folder,
-                             apr_pool_t *p);
 
 /** The lock of the table of paths. */
 yk_lock_t *yk_stats_lock(const yk_stats_t *stats);

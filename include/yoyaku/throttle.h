@@ -270,8 +270,6 @@ void yk_queue_tick(yk_queue_t *q, yk_turn_t *turn, yk_queue_acts_t *acts,
 void yk_queue_leave(yk_queue_t *q, yk_queue_acts_t *acts, uint32_t holder);
 /** A waiting one's client went away. */
 void yk_queue_gone(yk_queue_t *q, yk_queue_acts_t *acts, uint32_t holder);
-/** Its request holds another rule as well (1), or no more (0). */
-void yk_queue_second(yk_queue_t *q, uint32_t holder, int second);
 
 /** Run, or refuse, all that wait. @return how many */
 uint32_t yk_queue_release(yk_queue_t *q, yk_queue_acts_t *acts, uint32_t rule);
@@ -326,8 +324,6 @@ void yk_throttle_wait(yk_throttle_t *throttle, yk_turn_t *turn,
                       apr_interval_time_t nap);
 void yk_throttle_leave(yk_throttle_t *throttle, uint32_t holder);
 void yk_throttle_gone(yk_throttle_t *throttle, uint32_t holder);
-/** This holder's request holds no other rule any more, or does. */
-void yk_throttle_second(yk_throttle_t *throttle, uint32_t holder, int second);
 
 /** What the operator may do to a rule. */
 typedef enum yk_throttle_do_e {

@@ -131,15 +131,6 @@ void yk_http_json_said(yk_http_json_t *j, const char *name, const char *text)
     yk_http_json_text(j, name, text != NULL && *text != '\0' ? text : NULL);
 }
 
-void yk_http_json_plain(yk_http_json_t *j, const char *name, const char *bytes,
-                        apr_size_t len)
-{
-    begin(j, name);
-    put(j, "\"", 1);
-    put(j, bytes, len);
-    put(j, "\"", 1);
-}
-
 void yk_http_json_number(yk_http_json_t *j, const char *name, int64_t n)
 {
     char text[24];

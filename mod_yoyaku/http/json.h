@@ -40,9 +40,6 @@ void yk_http_json_flag(yk_http_json_t *j, const char *name, int on);
 void yk_http_json_time(yk_http_json_t *j, const char *name, apr_time_t when);
 /** "" is null. */
 void yk_http_json_said(yk_http_json_t *j, const char *name, const char *text);
-/** Bytes that need no escaping, as a text. */
-void yk_http_json_plain(yk_http_json_t *j, const char *name, const char *bytes,
-                        apr_size_t len);
 
 /** Close everything. @return the document, NUL-terminated */
 const char *yk_http_json_done(yk_http_json_t *j, apr_size_t *len);

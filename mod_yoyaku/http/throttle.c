@@ -58,7 +58,7 @@ int yk_http_throttle_is_exempt(const request_rec *r)
 
 /* A client that closed its sending half only counts as gone as well: nobody
  * would wait for an answer so. */
-int yk_http_throttle_is_gone(const request_rec *r)
+static int is_gone(const request_rec *r)
 {
     conn_rec *c =
         r->connection->master != NULL ? r->connection->master : r->connection;
@@ -213,7 +213,7 @@ static void queue(request_rec *r, yk_turn_t *turn)
 {
     while (turn->answer == YK_QUEUE_WAIT) {
         yk_throttle_wait(shared, turn, NAP);
-        if (turn->answer == YK_QUEUE_WAIT && yk_http_throttle_is_gone(r)) {
+        if (turn->answer == YK_QUEUE_WAIT && is_gone(r)) {
             yk_throttle_gone(shared, turn->holder);
             turn->answer = YK_QUEUE_REFUSED;
             turn->why = YK_REFUSED_GONE;

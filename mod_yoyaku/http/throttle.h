@@ -95,7 +95,4 @@ yk_throttle_t *yk_http_throttle_shared(void);
  *  and health handlers. */
 int yk_http_throttle_is_exempt(const request_rec *r);
 
-/** 1: whoever sent this has closed his end. */
-int yk_http_throttle_is_gone(const request_rec *r);
-
 #endif

@@ -32,22 +32,6 @@ apr_status_t yk_stats_create(yk_stats_t **stats, const char *folder,
     return APR_SUCCESS;
 }
 
-apr_status_t yk_stats_attach(yk_stats_t **stats, const char *folder,
-                             apr_pool_t *p)
-{
-    yk_stats_t *made = apr_pcalloc(p, sizeof(*made));
-    yk_state_t *state;
-    apr_status_t rv = yk_state_attach(&state, &yk_stats_kind, folder, 1, p);
-
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    made->m = yk_state_memory(state);
-    made->minutes = YK_STATS_MINUTES;
-    *stats = made;
-    return APR_SUCCESS;
-}
-
 yk_lock_t *yk_stats_lock(const yk_stats_t *stats)
 {
     return &stats->m->lock;

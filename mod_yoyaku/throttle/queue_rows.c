@@ -179,20 +179,6 @@ void yk_queue_uncount(yk_throttle_table_t *t, uint32_t holder)
     h->counted = YK_HOLDER_FREE;
 }
 
-void yk_queue_second(yk_queue_t *q, uint32_t holder, int second)
-{
-    yk_throttle_holder_t *h = &q->table->holder[holder];
-    int was = (h->flags & YK_HOLDER_SECOND) != 0;
-
-    if (was == second) {
-        return;
-    }
-    h->flags ^= YK_HOLDER_SECOND;
-    if (h->counted != YK_HOLDER_FREE) {
-        q->table->busy_workers += second ? -1U : 1U;
-    }
-}
-
 void yk_queue_of_user(const yk_throttle_table_t *t, uint32_t *running,
                       uint32_t *waiting, uint32_t rule,
                       const unsigned char user[16])

@@ -416,17 +416,6 @@ void yk_throttle_gone(yk_throttle_t *throttle, uint32_t holder)
     leave(throttle, holder, 1);
 }
 
-void yk_throttle_second(yk_throttle_t *throttle, uint32_t holder, int second)
-{
-    yk_queue_acts_t acts;
-    yk_queue_t q;
-
-    if (lock(throttle, &q, &acts, LEAVE_WAIT) == APR_SUCCESS) {
-        yk_queue_second(&q, holder, second);
-        unlock(throttle, &acts);
-    }
-}
-
 /* ---- the operator ---- */
 
 static apr_status_t set(yk_queue_t *q, yk_queue_acts_t *acts,
