@@ -97,7 +97,8 @@ static void journey_end(load_booker_t *b, uint64_t *way)
             b->wanted - b->got;
     }
     /* the next booker in this seat is somebody else: he brings his own line */
-    if (loop->due != NULL || loop->script->think_ms > 0) {
+    if (loop->due != NULL || loop->script->think_ms > 0 ||
+        loop->script->keep == LOAD_KEEP_JOURNEY) {
         load_wire_close(&b->wire);
     }
     loop->ninside--;

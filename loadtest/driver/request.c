@@ -158,7 +158,7 @@ static void put_head(text_t *text, const load_booker_t *b, load_action_e action)
         put_text(text, script->header);
         put_text(text, "\r\n");
     }
-    if (!script->keep_alive) {
+    if (script->keep == LOAD_KEEP_OFF) {
         put_text(text, "Connection: close\r\n");
     }
 }

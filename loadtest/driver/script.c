@@ -211,6 +211,19 @@ static int read_plan(load_script_t *s, const char *value)
     return 0;
 }
 
+static int read_keep(load_script_t *s, const char *value)
+{
+    static const char *const names[] = {"off", "journey", "on"};
+
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            s->keep = (load_keep_e)i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int read_range(uint32_t *min, uint32_t *max, const char *value)
 {
     int n = sscanf(value, "%u..%u", min, max);
@@ -259,7 +272,7 @@ static int read_real(double *number, const char *value)
     X("tries", read_number(&s->tries, v))                                      \
     X("think_ms", read_number(&s->think_ms, v))                                \
     X("retry_cap_ms", read_number(&s->retry_cap_ms, v))                        \
-    X("keepalive", read_flag(&s->keep_alive, v))                               \
+    X("keepalive", read_keep(s, v))                                            \
     X("keys", read_flag(&s->keys, v))                                          \
     X("conditional", read_flag(&s->conditional, v))                            \
     X("blind", read_flag(&s->blind, v))                                        \
@@ -349,7 +362,7 @@ load_script_t *load_script_read(FILE *in)
     s->party_min = s->party_max = 1;
     s->tries = 5;
     s->threads = 1;
-    s->keep_alive = 1;
+    s->keep = LOAD_KEEP_ON;
     s->retry_cap_ms = 2000;
     s->connect_timeout_ms = 10000;
     s->answer_timeout_ms = 30000;

@@ -60,6 +60,12 @@ typedef enum load_spread_e {
     LOAD_SPREAD_SKEW  /**< skew percent want the first slot, any place */
 } load_spread_e;
 
+typedef enum load_keep_e {
+    LOAD_KEEP_OFF,     /**< a connection a click */
+    LOAD_KEEP_JOURNEY, /**< a connection a journey, as a visitor brings it */
+    LOAD_KEEP_ON       /**< one for all of a closed booker's journeys */
+} load_keep_e;
+
 #define LOAD_SLOTS_MAX 4096
 #define LOAD_STEPS_MAX 16
 
@@ -80,7 +86,8 @@ typedef struct load_script_t {
     uint32_t more_min, more_max, party_min, party_max;
     uint32_t tries; /**< how often a refused or busy one tries again */
     uint32_t think_ms, retry_cap_ms;
-    int keep_alive, keys, conditional, blind;
+    load_keep_e keep;
+    int keys, conditional, blind;
 
     load_plan_e plan;
     load_spread_e spread;

@@ -57,6 +57,9 @@ def one(name, args, where):
     finding = found.get("finding", True)
     return {"value": found["value"],
             "spread": [low, high] if low is not None else None,
+            "sides": found.get("sides"),
+            "driver_cpu_percent": round(100 * max(context.driver_cpu,
+                                                  default=0), 1),
             "valid": not voids, "reason": "; ".join(voids) or None,
             "verdict": "void" if voids else
             "finding" if finding else "not a finding"}, context.conditions
@@ -86,7 +89,8 @@ def run(argv):
         done["measures"][name] = said
         done["conditions"][name] = conditions
         say(f"{name}: {said['value']} {said['spread'] or ''} "
-            f"{said['verdict']}"
+            f"{said['verdict']}, driver "
+            f"{said['driver_cpu_percent']} % of a core"
             + (f" ({said['reason']})" if said["reason"] else ""))
     done["conditions"] = {**stand.conditions(), "seed": args.seed,
                           **done["conditions"]}

@@ -6,7 +6,7 @@ import statistics
 from . import proc, ratio
 from .arms import Arm
 from .shot import Shot
-from .stand import BUILD, Stand
+from .stand import BUILD, HALLS, Stand
 
 MEASURES = {}
 AGED_HOLDS = 50_000
@@ -45,6 +45,7 @@ class Context:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.stands, self.voids, self.conditions = [], [], {}
+        self.driver_cpu = []  # of each load, of a core
         self.numbers = itertools.count(1)
 
     def stand(self, arms=("yoyaku",), hall=None, start=True, **more):
@@ -74,6 +75,7 @@ class Context:
         made = Shot(on, Arm(arm), mix, bookers or self.args.bookers,
                     seconds or self.args.seconds, slots, options, **more)
         made.run()
+        self.driver_cpu.append(made.result.cpu_of_a_core)
         self.voids += made.voids
         bad = made.result.count(outcome=("broken", "bad", "lost"))
         if bad:
@@ -86,6 +88,7 @@ class Context:
         one()
         other()
         self.voids.clear()
+        self.driver_cpu.clear()
         sides = {one: [], other: []}
         for row in ratio.order([one, other], self.args.rounds):
             for side in row:
@@ -96,7 +99,9 @@ class Context:
             return {"value": None}
         return {"value": found["value"], "spread": (found["low"],
                                                     found["high"]),
-                "finding": found["finding"]}
+                "finding": found["finding"],
+                "sides": [round(statistics.median(sides[side]), 1)
+                          for side in (one, other)]}
 
 
 # ---- holds ----
@@ -127,13 +132,25 @@ def lanes_on_over_off(c):
                     lambda: c.shot(without, slots=other))
 
 
-@measure("hold and release on sixteen slots, over a handler that reads a POST "
-         "and answers from memory")
+@measure("holds and releases a second on one slot, two bookers a worker, over "
+         "a handler that reads as large a POST and answers from memory")
 def hold_over_trivial_post(c):
-    on = c.stand(("yoyaku", "trivial"))
-    ours = c.slots(on, "yoyaku", 16)
-    return c.versus(lambda: c.shot(on, slots=ours),
-                    lambda: c.shot(on, "trivial", slots=["x"]))
+    # a large hall: few reach for the same place, and a refusal is cheap
+    on = c.stand(("yoyaku", "trivial"), str(HALLS / "arena-8724.json"))
+    crowd = {"mix": "visitors", "bookers": 2 * c.args.workers}
+    ours = c.slots(on, "yoyaku")
+    sizes = {}
+
+    def load(arm, slots):
+        shot = c.shot(on, arm, slots=slots, **crowd)
+        sizes[arm] = shot.result["bytes_in"] / max(1, shot.result.answers)
+        return shot
+    found = c.versus(lambda: load("yoyaku", ours),
+                     lambda: load("trivial", ["x"]))
+    if abs(sizes["yoyaku"] / sizes["trivial"] - 1) > 0.1:
+        c.voids.append("an answer has {yoyaku:.0f} bytes, a trivial one "
+                       "{trivial:.0f}".format(**sizes))
+    return found
 
 
 @measure("CPU of a refusal (place taken), over CPU of a hold and its release")

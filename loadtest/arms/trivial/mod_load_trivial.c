@@ -27,16 +27,22 @@ static apr_shm_t *shm;
 static char *board;
 static apr_size_t board_len;
 
+/* What the desk says of one place, byte for byte as long. */
+#define ONE_LINE                                                               \
+    "\"total\":\"45.00\",\"currency\":\"EUR\",\"lines\":[{\"line\":1,"         \
+    "\"slot\":"                                                                \
+    "\"m1\",\"section\":\"Stalls\",\"row\":\"A\",\"seat\":\"12\",\"place\":"   \
+    "\"A-12\",\"grade\":\"T071\",\"tariff\":\"standard\",\"price\":\"45.00\"}" \
+    "]}"
+
 static const char order[] =
     "{\"number\":\"0TR1V1A100000\",\"token\":\"AAAAAAAAAAAAAAAAAAAAAA\","
     "\"state\":\"held\",\"expires\":\"2026-12-24T18:00:00Z\","
-    "\"seconds_left\":600,\"total\":\"45.00\",\"currency\":\"EUR\",\"lines\":"
-    "[{\"line\":1,\"slot\":\"demo\",\"section\":\"Stalls\",\"row\":\"A\","
-    "\"seat\":\"12\",\"place\":\"A-12\",\"grade\":\"T071\",\"tariff\":"
-    "\"standard\",\"price\":\"45.00\"}],\"together\":true}";
+    "\"seconds_left\":600," ONE_LINE;
 
 static const char released[] =
-    "{\"number\":\"0TR1V1A100000\",\"state\":\"released\",\"lines\":[]}";
+    "{\"number\":\"0TR1V1A100000\",\"state\":\"released\",\"expires\":null,"
+    "\"seconds_left\":0," ONE_LINE;
 
 static apr_uint32_t *counter(void)
 {
