@@ -399,7 +399,7 @@ static void lost(load_booker_t *b, load_action_e action, load_wire_end_e end)
 {
     load_tally_t *tally = b->loop->tally;
     int sent = end != LOAD_WIRE_REFUSED && end != LOAD_WIRE_CONNECT_TIMEOUT &&
-               end != LOAD_WIRE_LOCAL;
+               end != LOAD_WIRE_TLS && end != LOAD_WIRE_LOCAL;
 
     if (changes(action) && sent) {
         b->doubt = 1;

@@ -75,9 +75,11 @@ struct load_loop_t {
     size_t request_space;
 };
 
-/** Make a loop; begins at begin_us (load_now()). NULL: said why on stderr. */
-load_loop_t *load_loop_create(const load_script_t *script, load_tally_t *tally,
-                              uint32_t thread, int64_t begin_us);
+/** Make a loop; begins at begin_us (load_now()). NULL: said why on stderr.
+ *  @param tls NULL for plain http; outlives the loop */
+load_loop_t *load_loop_create(const load_script_t *script, load_tls_t *tls,
+                              load_tally_t *tally, uint32_t thread,
+                              int64_t begin_us);
 
 /** Run until everybody is through or the time is over. */
 void load_loop_run(load_loop_t *loop);

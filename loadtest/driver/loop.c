@@ -128,8 +128,9 @@ static int loop_peer(load_loop_t *loop)
     return 1;
 }
 
-load_loop_t *load_loop_create(const load_script_t *script, load_tally_t *tally,
-                              uint32_t thread, int64_t begin_us)
+load_loop_t *load_loop_create(const load_script_t *script, load_tls_t *tls,
+                              load_tally_t *tally, uint32_t thread,
+                              int64_t begin_us)
 {
     load_loop_t *loop = calloc(1, sizeof(*loop));
 
@@ -137,6 +138,7 @@ load_loop_t *load_loop_create(const load_script_t *script, load_tally_t *tally,
         return NULL;
     }
     loop->script = script;
+    loop->peer.tls = tls;
     loop->tally = tally;
     loop->thread = thread;
     loop->begin_us = begin_us;

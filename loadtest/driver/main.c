@@ -125,6 +125,7 @@ int main(int argc, char **argv)
 {
     load_script_t *script = argc == 2 ? script_open(argv[1]) : NULL;
     load_tally_t **tallies, *sum;
+    load_tls_t *tls = NULL;
     thread_t *threads;
     int64_t begin_us;
 
@@ -136,13 +137,20 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     descriptors_raise();
     srand((unsigned)(time(NULL) ^ getpid()));
+    if (script->tls) {
+        tls = load_tls_create(script->host, script->insecure);
+        if (tls == NULL) {
+            return 1;
+        }
+    }
     threads = calloc(script->threads, sizeof(*threads));
     tallies = calloc(script->threads, sizeof(*tallies));
     sum = load_tally_create(script, UINT32_MAX);
     begin_us = load_now() + 100000;
     for (uint32_t i = 0; i < script->threads; i++) {
         threads[i].tally = tallies[i] = load_tally_create(script, i);
-        threads[i].loop = load_loop_create(script, tallies[i], i, begin_us);
+        threads[i].loop =
+            load_loop_create(script, tls, tallies[i], i, begin_us);
         threads[i].cpus = script->cpus;
         threads[i].number = i;
         if (threads[i].loop == NULL) {

@@ -47,6 +47,20 @@ static void put_place(text_t *text, const load_script_t *script, uint32_t place)
     }
 }
 
+/** Under which folder YoyakuSnapshotDir has a slot's file. */
+static void put_folder(text_t *text, const char *slot)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char digits[4];
+
+    for (; *slot != '\0'; slot++) {
+        hash = (hash ^ (unsigned char)*slot) * UINT64_C(0x100000001b3);
+    }
+    put(text, digits,
+        (size_t)snprintf(digits, sizeof(digits), "%02x",
+                         (unsigned)(hash & 0xff)));
+}
+
 static void put_blank(text_t *text, const char *name, size_t len,
                       const load_booker_t *b)
 {
@@ -54,6 +68,9 @@ static void put_blank(text_t *text, const char *name, size_t len,
 
     if (strncmp(name, "slot", len) == 0) {
         put_text(text, script->slots[b->slot]);
+    }
+    else if (strncmp(name, "folder", len) == 0) {
+        put_folder(text, script->slots[b->slot]);
     }
     else if (strncmp(name, "line", len) == 0) {
         put_number(text, b->nlines > 0 ? b->lines[0] : 0);

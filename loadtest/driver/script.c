@@ -170,12 +170,19 @@ static int read_places(load_script_t *s, const char *path)
 static int read_url(load_script_t *s, const char *value)
 {
     char host[256];
-    unsigned port = 80;
+    unsigned port;
 
-    if (sscanf(value, "http://[%255[^]]]:%u", host, &port) < 1 &&
-        sscanf(value, "http://%255[^:/]:%u", host, &port) < 1) {
+    s->tls = strncmp(value, "https://", 8) == 0;
+    if (!s->tls && strncmp(value, "http://", 7) != 0) {
         return 0;
     }
+    value += s->tls ? 8 : 7;
+    port = s->tls ? 443 : 80;
+    if (sscanf(value, "[%255[^]]]:%u", host, &port) < 1 &&
+        sscanf(value, "%255[^:/]:%u", host, &port) < 1) {
+        return 0;
+    }
+    free(s->host);
     s->host = strdup(host);
     s->port = (uint16_t)port;
     return port > 0 && port < 65536;
@@ -259,6 +266,7 @@ static int read_real(double *number, const char *value)
 /** X(key, how it is read): every key there is. */
 #define KEYS(X)                                                                \
     X("url", read_url(s, v))                                                   \
+    X("insecure", read_flag(&s->insecure, v))                                  \
     X("type", (s->type = strdup(v)) != NULL)                                   \
     X("action", read_action(s, v))                                             \
     X("slot", read_slot(s, v))                                                 \

@@ -15,7 +15,7 @@
  * drawn from `seed` and the number of the journey, so a run can be repeated
  * whatever thread does it.
  *
- *   url http://127.0.0.1:8080        slot demo            places FILE
+ *   url http[s]://127.0.0.1:8080     slot demo            places FILE
  *   action hold POST /yoyaku/slots/{slot}/holds {"places":[{places}]}
  *   steps slot plan board hold more exchange checkout confirm
  */
@@ -44,7 +44,7 @@ const char *load_action_name(load_action_e action);
 
 typedef struct load_click_t {
     char *method; /**< NULL: the arm has no such click, it is passed over */
-    char *path;   /**< with {slot} {line} */
+    char *path;   /**< with {slot} {folder} {line} */
     char *body;   /**< with {slot} {places} {place} {line}; NULL: none */
 } load_click_t;
 
@@ -72,7 +72,8 @@ typedef enum load_keep_e {
 typedef struct load_script_t {
     char *host;
     uint16_t port;
-    char *type; /**< Content-Type of bodies */
+    int tls, insecure; /**< https; any certificate will do */
+    char *type;        /**< Content-Type of bodies */
     load_click_t clicks[LOAD_ACTION_COUNT];
 
     uint32_t nslots;

@@ -69,6 +69,10 @@ void load_wire_close(load_wire_t *wire)
         event_del(&wire->readable);
         event_del(&wire->writable);
         event_del(&wire->timer);
+        if (wire->ssl != NULL) {
+            load_tls_end(wire->ssl);
+            wire->ssl = NULL;
+        }
         close(wire->fd);
         wire->fd = -1;
     }
@@ -322,13 +326,77 @@ static void broke(load_wire_t *wire)
     }
 }
 
+static ssize_t socket_read(load_wire_t *wire, char *bytes, size_t len)
+{
+    return wire->ssl != NULL ? load_tls_read(wire->ssl, bytes, len)
+                             : recv(wire->fd, bytes, len, 0);
+}
+
+static ssize_t socket_write(load_wire_t *wire, const char *bytes, size_t len)
+{
+    return wire->ssl != NULL ? load_tls_write(wire->ssl, bytes, len)
+                             : send(wire->fd, bytes, len, MSG_NOSIGNAL);
+}
+
+static void write_more(load_wire_t *wire)
+{
+    ssize_t put;
+
+    if (wire->out_sent == 0) {
+        wire->sent_us = load_now();
+    }
+    put = socket_write(wire, wire->out + wire->out_sent,
+                       wire->out_len - wire->out_sent);
+    if (put < 0 && errno != EAGAIN && errno != EINTR) {
+        return; /* the socket has become readable and will say it there */
+    }
+    if (put > 0) {
+        wire->out_sent += (size_t)put;
+    }
+    if (wire->out_sent < wire->out_len) {
+        event_add(&wire->writable, NULL);
+    }
+}
+
+/** The connection can be used: the request goes out. */
+static void usable(load_wire_t *wire)
+{
+    wire->connect_us = load_now() - wire->begun_us;
+    wire->phase = WAITING;
+    connected(wire);
+    event_add(&wire->readable, NULL);
+    timer_set(wire, wire->peer->answer_timeout_ms);
+    write_more(wire);
+}
+
+static void shake_hands(load_wire_t *wire)
+{
+    switch (load_tls_handshake(wire->peer->tls, wire->ssl)) {
+    case LOAD_TLS_DONE:
+        usable(wire);
+        break;
+    case LOAD_TLS_READ:
+        event_add(&wire->readable, NULL);
+        break;
+    case LOAD_TLS_WRITE:
+        event_add(&wire->writable, NULL);
+        break;
+    case LOAD_TLS_FAILED:
+        finish(wire, LOAD_WIRE_TLS);
+    }
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *baton)
 {
     static _Thread_local char scratch[SCRATCH_BYTES];
     load_wire_t *wire = baton;
 
+    if (wire->phase == CONNECTING) {
+        shake_hands(wire);
+        return;
+    }
     for (;;) {
-        ssize_t got = recv(wire->fd, scratch, sizeof(scratch), 0);
+        ssize_t got = socket_read(wire, scratch, sizeof(scratch));
         int ended;
 
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -342,53 +410,49 @@ static void on_readable(evutil_socket_t fd, short what, void *baton)
         if (ended == -1) {
             ended = head_end(wire, scratch, (size_t)got);
         }
-        if (ended != 0 || got < (ssize_t)sizeof(scratch)) {
+        /* TLS gives one record at a time and says itself when it has none */
+        if (ended != 0 ||
+            (wire->ssl == NULL && got < (ssize_t)sizeof(scratch))) {
             return;
         }
     }
 }
 
-static void write_more(load_wire_t *wire)
+static void on_connected(load_wire_t *wire)
 {
-    ssize_t put;
+    int error = 0;
+    socklen_t len = sizeof(error);
 
-    if (wire->out_sent == 0) {
-        wire->sent_us = load_now();
+    getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    if (error != 0) {
+        finish(wire, error == ECONNREFUSED ? LOAD_WIRE_REFUSED
+                     : error == ETIMEDOUT  ? LOAD_WIRE_CONNECT_TIMEOUT
+                                           : LOAD_WIRE_RESET);
+        return;
     }
-    put = send(wire->fd, wire->out + wire->out_sent,
-               wire->out_len - wire->out_sent, MSG_NOSIGNAL);
-    if (put < 0 && errno != EAGAIN && errno != EINTR) {
-        return; /* the socket has become readable and will say it there */
+    if (wire->peer->tls == NULL) {
+        usable(wire);
+        return;
     }
-    if (put > 0) {
-        wire->out_sent += (size_t)put;
+    wire->ssl = load_tls_begin(wire->peer->tls, wire->fd);
+    if (wire->ssl == NULL) {
+        finish(wire, LOAD_WIRE_LOCAL);
+        return;
     }
-    if (wire->out_sent < wire->out_len) {
-        event_add(&wire->writable, NULL);
-    }
+    shake_hands(wire);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *baton)
 {
     load_wire_t *wire = baton;
-    int error = 0;
-    socklen_t len = sizeof(error);
 
-    if (wire->phase == CONNECTING) {
-        getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &len);
-        if (error != 0) {
-            finish(wire, error == ECONNREFUSED ? LOAD_WIRE_REFUSED
-                         : error == ETIMEDOUT  ? LOAD_WIRE_CONNECT_TIMEOUT
-                                               : LOAD_WIRE_RESET);
-            return;
-        }
-        wire->connect_us = load_now() - wire->begun_us;
-        wire->phase = WAITING;
-        connected(wire);
-        event_add(&wire->readable, NULL);
-        timer_set(wire, wire->peer->answer_timeout_ms);
+    if (wire->phase == CONNECTING && wire->ssl != NULL) {
+        shake_hands(wire);
     }
-    if (wire->phase != IDLE) {
+    else if (wire->phase == CONNECTING) {
+        on_connected(wire);
+    }
+    else if (wire->phase != IDLE) {
         write_more(wire);
     }
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include "tls.h"
 
 /**
  * @file wire.h
@@ -30,6 +31,7 @@
     X(REFUSED, "connect_refused") /* nobody listens */                         \
     X(CONNECT_TIMEOUT, "connect_timeout")                                      \
     X(ANSWER_TIMEOUT, "answer_timeout")                                        \
+    X(TLS, "tls")             /* no TLS, or a certificate we do not believe */ \
     X(MALFORMED, "malformed") /* not HTTP/1.1 */                               \
     X(LOCAL, "local")         /* out of ports or descriptors */
 
@@ -47,6 +49,7 @@ typedef struct load_peer_t {
     struct sockaddr_storage address;
     socklen_t address_len;
     uint32_t connect_timeout_ms, answer_timeout_ms;
+    load_tls_t *tls; /**< NULL: plain */
 } load_peer_t;
 
 typedef struct load_wire_t load_wire_t;
@@ -68,6 +71,7 @@ struct load_wire_t {
     void (*connected)(load_wire_t *wire, void *baton);
     void *baton;
     int fd;    /**< -1: closed */
+    SSL *ssl;  /**< NULL: plain */
     int phase; /**< wire.c's own */
     int reused, keep_body, keep_alive, chunked, until_close;
     struct event readable, writable, timer;
@@ -80,7 +84,7 @@ struct load_wire_t {
     char chunk_line[32];
     size_t chunk_line_len;
     int64_t sent_us;    /**< first byte of the request written */
-    int64_t connect_us; /**< how long connecting took; 0 when reused */
+    int64_t connect_us; /**< connecting, and TLS's hands shaken; 0: reused */
     int64_t begun_us;
     load_answer_t answer;
 };

@@ -7,9 +7,12 @@
   conf      its part of httpd's configuration, with @WORDS@ filled in
   module    a module built from the folder's mod_*.c
   schema    SQL, once a database
-  slots     how a fresh slot is made: "yoyaku", "none", or a file of SQL
-  proof     a counter read before and after: {"sql"|"http": .., "counts":
-            "orders" | "answers"}; the difference must be what the driver saw
+  slots     how a fresh slot is made: "yoyaku", "snapshot" (and its file is
+            waited for), "memcached" (and its board is put there), "none", or
+            a file of SQL
+  proof     a counter read before and after: {"sql"|"http"|"log": ..,
+            "counts": "orders" | "answers"}; the difference must be what the
+            driver saw. "log" counts httpd's own rows of paths that begin so
 """
 import json
 import pathlib
@@ -66,9 +69,13 @@ class Arm:
 
     def fresh_slot(self, stand, key):
         how = self.is_["slots"]
-        if how == "yoyaku":
+        if how in ("yoyaku", "snapshot", "memcached"):
             stand.slot(key)
-        elif how != "none":
+        if how == "snapshot":
+            stand.await_snapshot(key)
+        elif how == "memcached":
+            stand.memcached.set(f"board:{key}", stand.board(key))
+        elif how not in ("yoyaku", "none"):
             text = (self.folder / how).read_text().replace("@SLOT@", key)
             stand.database.sql(text, stand.database.name)
 
@@ -77,6 +84,9 @@ class Arm:
         if "sql" in proof:
             return int(stand.database.sql(proof["sql"],
                                           stand.database.name)[0])
+        if "log" in proof:
+            return sum(len(row) > 3 and row[3].startswith(proof["log"])
+                       for row in stand.log_rows())
         with urllib.request.urlopen(stand.url + proof["http"],
                                     timeout=30) as answer:
             return int(answer.read())

@@ -51,6 +51,19 @@ def children(pid):
         return []
 
 
+def allowed_cpus(pids):
+    """Where these may run, each list once."""
+    found = set()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/status") as file:
+                found |= {line.split()[1] for line in file
+                          if line.startswith("Cpus_allowed_list")}
+        except OSError:
+            pass
+    return found
+
+
 def memory(pid):
     """KiB: private, proportional, resident, marginal (what one more worker
     takes: its own pages, its page tables, its kernel stack). A page of a shared

@@ -14,9 +14,9 @@ import time
 
 from servers import ServerError
 
-from . import proc, report, runs, sampler, sizing, stand, verdict
+from . import proc, report, runs, sizing, stand, target, verdict
 from .arms import Arm
-from .driver import Driver
+from .driver import Result
 from .hdr import ms
 from .shot import Shot
 
@@ -61,6 +61,8 @@ def parser():
     made.add_argument("--target", metavar="URL",
                       help="a staging server of your own; then --slot says "
                            "what is on sale there")
+    made.add_argument("--insecure", action="store_true",
+                      help="with --target https://: believe any certificate")
     made.add_argument("--slot", action="append", default=[], metavar="KEY",
                       help="with --target: a slot there, once or more")
     made.add_argument("--cpus", metavar="MAP",
@@ -186,22 +188,6 @@ def show(run):
     say(f"\nreport {run['report']}\nsizing {run['sizing']}")
 
 
-def on_target(args, where):
-    target = stand.Target(args.target, args.slot or ["demo"])
-    driver = Driver(str(stand.BUILD), where, target.url,
-                    Arm(args.arm).text(), args.mix, target.slots,
-                    target.places, {"threads": os.cpu_count(), **plan(args)})
-    result = driver.start(Progress()).wait()
-    said = verdict.of_target(result, driver.recorded())
-    say("\nthe rest of the verdict is taken there:\n  " + "\n  ".join(
-        f"yoyakuctl verify --slot {slot}" for slot in target.slots))
-    return {"kind": "rush", "conditions": target.conditions(),
-            "verdict": said.said(), "voids": sampler.driver_voids(
-                result, os.cpu_count()),
-            "result": dict(result), "latencies": latencies(result),
-            "progress": driver.progress, "times": None, "seen": None}
-
-
 def on_stand(args, where):
     arm = Arm(args.arm)
     conf = f'Include "{os.path.abspath(args.conf)}"\n' if args.conf else ""
@@ -226,7 +212,7 @@ def on_stand(args, where):
         return {"kind": "rush", "conditions": made.conditions(),
                 "verdict": said.said(), "voids": shot.voids,
                 "trouble": trouble.done, "result": dict(shot.result),
-                "latencies": latencies(shot.result), "times": shot.times,
+                "times": shot.times,
                 "paths": shot.paths, "seen": shot.seen, "samples": shot.samples,
                 "progress": shot.driver.progress}
 
@@ -241,8 +227,10 @@ def run(argv):
         raise ServerError("--bookers, --slots and --workers are 1 or more")
     stand.prepare()
     where = runs.folder("rush")
-    made = on_target(args, where) if args.target else on_stand(args, where)
+    made = (target.rush(args, plan(args), where, Progress()) if args.target
+            else on_stand(args, where))
     made["asked"] = vars(args)
+    made["latencies"] = latencies(Result(made["result"]))
     made["sizing"] = str(where / "sizing.txt")
     made["report"] = str(where / "report.html")
     (where / "sizing.txt").write_text(sizing.page(made))

@@ -73,6 +73,8 @@ class Shot:
                                    self.result)
             if said:
                 self.voids.append(said)
+        if not self.result.answers:
+            self.voids.append("nothing was answered")
         self.voids += sampler.driver_voids(self.result, os.cpu_count())
         if watcher:
             self._look(watcher, log_from)

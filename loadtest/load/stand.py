@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers for one run: a database, httpd, memcached; gone when it ends."""
-import json
 import os
 import pathlib
 import re
@@ -9,17 +8,21 @@ import signal
 import subprocess
 import tempfile
 import time
-import urllib.parse
+import urllib.request
 
-from servers import Database, Httpd, Memcached, ServerError, free_port
+from servers import (Database, Httpd, Memcached, ServerError, free_port,
+                     until)
 
 from commands import house, packages
+
+from . import proc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 RUNS = BUILD / "load"
 HALLS = ROOT / "loadtest" / "halls"
-TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial")
+TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial",
+           "mod_load_memcached")
 
 # Notes of the module beside what httpd knows; every arm is logged alike.
 LOG = (r'CustomLog "@LOG@" "%{msec}t %P %m %U %>s %b %D '
@@ -120,13 +123,15 @@ class Stand:
         self.folder.mkdir(parents=True)
         self.sockets = tempfile.mkdtemp(prefix="yoyaku-load-")
         os.chmod(self.sockets, 0o755)
+        self.shots = os.path.join(self.sockets, "shots")
+        os.mkdir(self.shots)
+        os.chmod(self.shots, 0o777)  # workers write snapshots there
         self.database = Database(self.folder / "db", self.options,
-                                 self.own_clock,
-                                 sockets=self.sockets).start()
-        self._pin("db", self.database.pid)
+                                 self.own_clock, sockets=self.sockets)
+        self._start("db", self.database)
         self.memcached = Memcached(self.folder / "memcached",
-                                   port=free_port()).start()
-        self._pin("memcached", self.memcached.pid)
+                                   port=free_port())
+        self._start("memcached", self.memcached)
         self.ctl("schema")
         self.ctl("hall", "import", self.hall, "--name", "house")
         self.places = self.database.sql(
@@ -140,8 +145,7 @@ class Stand:
         (self.folder / "httpd").mkdir()
         if not house.reachable(self.folder):
             self.httpd.state = os.path.join(self.sockets, "state")
-        self.httpd.start()
-        self._pin("httpd", self.httpd.pid)
+        self._start("httpd", self.httpd)
         for arm in self.arms:
             arm.prepare(self)
         return self
@@ -157,7 +161,7 @@ class Stand:
                  "SOCKET": self.database.socket,
                  "DATABASE": self.database.name, "USER": "yoyaku",
                  "PASSWORD": "yoyaku-private",
-                 "MEMCACHED": self.memcached.address}
+                 "MEMCACHED": self.memcached.address, "SHOTS": self.shots}
         if any("php" in arm.name for arm in self.arms):
             if self.mpm != "prefork":
                 raise ServerError("mod_php runs under prefork only: its arms "
@@ -173,10 +177,28 @@ class Stand:
         """The folder of the one php.ini; PHP reads nothing else of it."""
         return ROOT / "loadtest" / "arms" / "php-slotrow"
 
-    def _pin(self, name, pid):
-        if name in self.cpus:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                os.sched_setaffinity(int(task), self.cpus[name])
+    def _start(self, name, server):
+        """On its CPUs from the first moment: workers and threads inherit."""
+        ours = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, self.cpus.get(name, ours))
+            server.start()
+        except OSError as error:
+            raise ServerError(f"--cpus {self.cpus_said}: {error}") from error
+        finally:
+            os.sched_setaffinity(0, ours)
+
+    def _placement(self):
+        """CPUs as /proc has them, of servers and of all their workers."""
+        servers = {"httpd": self.httpd, "db": self.database,
+                   "memcached": self.memcached}
+        seen = {"driver": "+".join(map(str, sorted(self.cpus["driver"])))
+                if "driver" in self.cpus else "anywhere"}
+        for name, server in servers.items():
+            pids = [server.pid] + (server.children() if name == "httpd"
+                                   else [])
+            seen[name] = " ".join(sorted(proc.allowed_cpus(pids)))
+        return seen
 
     def stop(self):
         for server in (self.httpd, self.memcached, self.database):
@@ -203,6 +225,20 @@ class Stand:
         if check and done.returncode != 0:
             raise ServerError(f"yoyakuctl {' '.join(args)}: {done.stderr}")
         return done
+
+    def board(self, key):
+        """Its bytes as a visitor gets them."""
+        ask = urllib.request.Request(
+            f"{self.url}/yoyaku/slots/{key}/availability",
+            headers={"Accept": "application/json"})
+        with urllib.request.urlopen(ask, timeout=30) as answer:
+            return answer.read()
+
+    def await_snapshot(self, key):
+        """Until the slot's file is there."""
+        shots = pathlib.Path(self.shots, "boards")
+        until(lambda: list(shots.glob(f"*/{key}.json")), 30,
+              f"the snapshot of {key}")
 
     def slot(self, key):
         self.ctl("slot", "add", "--key", key, "--title", key, "--starts",
@@ -261,7 +297,7 @@ class Stand:
         """What every figure of this stand was made under."""
         return {**conditions(), "hall": os.path.basename(self.hall),
                 "places": len(self.places), "workers": self.workers,
-                "mpm": self.mpm, "placement": self.cpus_said or "anywhere",
+                "mpm": self.mpm, "placement": self._placement(),
                 "database": self._database_conditions()}
 
     def _database_conditions(self):
@@ -289,51 +325,3 @@ def conditions():
             "cpu": model.group(1) if model else os.uname().machine,
             "kernel": os.uname().release, "load_before": round(load, 2),
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-
-
-class Target:
-    """Somebody's own staging server: only its address is known."""
-
-    def __init__(self, url, slots):
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise ServerError(f"--target {url}: say http://HOST[:PORT]; behind "
-                              "TLS drive the port inside")
-        self.url, self.slots = url.rstrip("/"), slots
-        self.places = self._places()
-
-    def get(self, path):
-        import urllib.request
-        ask = urllib.request.Request(self.url + path,
-                                     headers={"Accept": "application/json"})
-        with urllib.request.urlopen(ask, timeout=30) as answer:
-            return json.loads(answer.read())
-
-    def _places(self):
-        """The guids of the plan, in plan order."""
-        plan = self.get(f"/yoyaku/slots/{self.slots[0]}/plan")
-        return guids(plan)
-
-    def conditions(self):
-        return {**conditions(), "target": self.url, "places": len(self.places),
-                "seen": "from outside"}
-
-
-def guids(plan):
-    """Places of a plan document in order, whatever its nesting is called."""
-    found = []
-
-    def walk(node):
-        if isinstance(node, dict):
-            name = node.get("place") or node.get("guid") or \
-                node.get("seat_guid")
-            if isinstance(name, str):
-                found.append(name)
-            else:
-                for value in node.values():
-                    walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                walk(value)
-    walk(plan)
-    return found

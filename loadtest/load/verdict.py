@@ -231,6 +231,12 @@ def _statuses(result):
                     else "4xx for a mistake of the driver's") + f": {odd}")
 
 
+def _silence(result):
+    """Nothing seen is nothing proved."""
+    if not result.answers:
+        yield f"nothing was answered: {result.failures}"
+
+
 def of_run(stand, slots, result, rows, arm="yoyaku"):
     """The verdict on a run whose database is at hand."""
     verdict = Verdict()
@@ -263,6 +269,8 @@ def of_run(stand, slots, result, rows, arm="yoyaku"):
                   _sold_out(result, free, _given_back(rows)),
                   ", ".join(f"{key}: {n} of {all_} free" for key, (n, all_)
                             in sorted(free.items())[:4]))
+    verdict.check("somebody was answered", _silence(result),
+                  f"{result.answers} answers")
     verdict.check("no 5xx but deliberate 503s", _statuses(result),
                   f"{result.count(outcome=('busy',))} deliberate")
     return verdict
@@ -274,6 +282,8 @@ def of_target(result, rows):
     verdict = Verdict()
     verdict.check("sold at most once, as answered", _once(told),
                   f"{len(told)} orders were answered")
+    verdict.check("somebody was answered", _silence(result),
+                  f"{result.answers} answers")
     verdict.check("no 5xx but deliberate 503s", _statuses(result),
                   f"{result.count(outcome=('busy',))} deliberate")
     return verdict

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private memcached on a loopback port."""
 import os
+import socket
 
 from .database import program
-from .process import Process, accepts, free_port
+from .process import Process, ServerError, accepts, free_port
 
 
 class Memcached:
@@ -32,6 +33,14 @@ class Memcached:
                                tied=self.tied).start()
         self.process.await_ready(lambda: accepts(("127.0.0.1", self.port)))
         return self
+
+    def set(self, key, value):
+        with socket.create_connection(("127.0.0.1", self.port), 5) as line:
+            line.sendall(f"set {key} 0 0 {len(value)}\r\n".encode() + value
+                         + b"\r\n")
+            said = line.recv(64)
+        if said != b"STORED\r\n":
+            raise ServerError(f"memcached did not keep {key}: {said!r}")
 
     def stop(self):
         if self.process is not None:

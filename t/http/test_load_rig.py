@@ -9,13 +9,16 @@ import subprocess
 
 import pytest
 
+import load.stand
 from load import (compare, ladder, measure, measures, ratio, report, runs,
                   rush, sizing, verdict)
 from load.arms import Arm
+from load.driver import Driver
 from load.hdr import Hdr
 from load.shot import Shot
 from load.stand import Stand
-from servers import ServerError
+from servers import ServerError, free_port
+from servers.httpd import folder_of_modules
 from yk import Wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,13 +27,41 @@ HALL = "generated:4x25"
 pytestmark = pytest.mark.own
 
 
+CPUS = sorted(os.sched_getaffinity(0))
+FIRST, LAST = str(CPUS[0]), str(CPUS[-1])
+ARMS = ("yoyaku", "trivial", "snapshot", "memcached-board")
+TLS = """
+LoadModule ssl_module {modules}/mod_ssl.so
+Listen 127.0.0.1:{port}
+<VirtualHost 127.0.0.1:{port}>
+    SSLEngine on
+    SSLCertificateFile "{folder}/cert.pem"
+    SSLCertificateKeyFile "{folder}/key.pem"
+</VirtualHost>
+"""
+
+
 @pytest.fixture(scope="module")
-def stand(folder, build):
+def tls(tmp_path_factory):
+    """A certificate of our own for 127.0.0.1, and a port."""
+    made = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+         "2", "-subj", "/CN=staging", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", made / "key.pem", "-out",
+         made / "cert.pem"], check=True, capture_output=True)
+    return made, free_port()
+
+
+@pytest.fixture(scope="module")
+def stand(folder, build, tls):
     if not os.path.exists(os.path.join(build, "yoyaku-driver")):
         pytest.fail(f"{build}/yoyaku-driver is missing: libevent-dev")
+    conf = TLS.format(modules=folder_of_modules(), folder=tls[0], port=tls[1])
     with Stand(os.path.join(folder, "load"), HALL,
-               [Arm("yoyaku"), Arm("trivial")], workers=6,
-               build=build) as made:
+               [Arm(name) for name in ARMS], workers=6, build=build,
+               conf=conf, cpus=f"driver={FIRST},db={LAST},httpd="
+               + "+".join(map(str, CPUS))) as made:
         yield made
 
 
@@ -132,6 +163,114 @@ def test_report_and_sizing_come_from_the_run(stand, sold):
     run["verdict"]["right"] = False
     assert "<svg" not in report.html([run]), "a wrong run has no speed"
     assert "nothing is sized" in sizing.page(run)
+
+
+# ---- where it runs ----
+
+def allowed(pid):
+    """CPUs of every thread of a process."""
+    return {line.split()[1]
+            for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status")
+            for line in path.read_text().splitlines()
+            if line.startswith("Cpus_allowed_list")}
+
+
+def test_servers_and_driver_are_where_they_were_put(stand, monkeypatch):
+    seen = set()
+    shot = Shot(stand, Arm("trivial"), "posts", 2, 0.5, ["x"], watch=False)
+    start = Driver.start
+
+    def keep(driver, *args):
+        shot.started = start(driver, *args)
+        return shot.started
+    monkeypatch.setattr(Driver, "start", keep)
+
+    def look():
+        try:
+            seen.update(allowed(shot.started.pid))
+        except OSError:
+            pass
+    shot.run(beside=look)
+    assert FIRST in seen
+    assert allowed(stand.database.pid) == {LAST}
+    said = stand.conditions()["placement"]
+    assert said["db"] == LAST and said["driver"] == FIRST
+    assert said["httpd"] == " ".join(
+        allowed(stand.httpd.children()[0])), "workers, not the parent alone"
+
+
+def test_workers_are_where_httpd_was_put(folder, build):
+    on = Stand(os.path.join(folder, "placed"), HALL, [Arm("trivial")],
+               workers=2, build=build, cpus=f"httpd={LAST},memcached={FIRST}")
+    with on:
+        for pid in on.httpd.children():
+            assert allowed(pid) == {LAST}
+        assert allowed(on.memcached.pid) == {FIRST}
+        assert on.conditions()["placement"]["httpd"] == LAST
+    with pytest.raises(ServerError, match="--cpus"):
+        with Stand(os.path.join(folder, "nowhere"), HALL, [], build=build,
+                   cpus="db=4000"):
+            pass
+
+
+def test_a_board_as_a_file_and_through_memcached_are_the_same(stand):
+    """And each of the arms proves itself."""
+    sizes = set()
+    for name in ("snapshot", "memcached-board"):
+        shot = Shot(stand, Arm(name), "boards", 4, 0.5, watch=False,
+                    name=f"board-{name}").run()
+        assert not [void for void in shot.voids if "counter" in void]
+        assert shot.result["statuses"] == {"200": shot.result.answers}
+        sizes.add(shot.result["bytes_in"] // shot.result.answers)
+    # the slots differ in their names' length and in nothing else
+    assert max(sizes) - min(sizes) < 20
+
+
+# ---- a staging server ----
+
+@pytest.fixture
+def target(stand, tls, build, monkeypatch, tmp_path, capfd):
+    """A function: rig rush --target over TLS; (its status, what it said)."""
+    monkeypatch.setattr(load.stand, "prepare", lambda: None)
+    monkeypatch.setattr(load.stand, "BUILD", pathlib.Path(build))
+    monkeypatch.setattr(runs, "RUNS", tmp_path)
+    stand.slot("staged")
+
+    def drive(*more):
+        status = rush.run(["--target", f"https://127.0.0.1:{tls[1]}", "--slot",
+                           "staged", "--bookers", "20", "--stagger", "0.2",
+                           *more])
+        return status, capfd.readouterr().err
+    yield drive
+    stand.database.sql("UPDATE yoyaku_slot SET state = 3 WHERE slot_key = "
+                       "'staged'", stand.database.name)
+
+
+def test_a_server_behind_tls_is_driven_when_it_is_believed(stand, tls, target,
+                                                           monkeypatch):
+    with pytest.raises(ServerError, match="not believed.*--insecure"):
+        target()
+    status, said = target("--insecure")
+    assert status == 0 and "right  sold at most once" in said
+    assert "yoyakuctl verify --slot staged" in said
+    monkeypatch.setenv("SSL_CERT_FILE", str(tls[0] / "cert.pem"))
+    status, said = target()
+    assert status == 0, said
+    assert stand.ctl("verify", "--slot", "staged").returncode == 0
+
+
+def test_the_driver_itself_checks_the_certificate(stand, tls, build, tmp_path):
+    for host in ("127.0.0.1", "localhost"):
+        driver = Driver(build, tmp_path, f"https://{host}:{tls[1]}",
+                        Arm("trivial").text(), "posts", ["x"], stand.places,
+                        {"plan": "crowd", "bookers": 2, "seconds": 10,
+                         "tries": 0})
+        result = driver.start().wait(20)
+        assert result.answers == 0
+        assert result["ends"]["tls"] == 2
+        assert "certificate" in (tmp_path / "driver.err").read_text()
+        said = verdict.of_target(result, [])
+        assert wrong(said) == ["somebody was answered"]
 
 
 # ---- it turns red ----
@@ -307,9 +446,10 @@ def test_a_build_that_loses_a_count_is_red(mutant):
 
 def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
     args = ladder.parser().parse_args(["--rounds", "2", "--seconds", "0.5"])
-    rungs = [ladder.climb(stand, stand.arms, args, bookers, 1)
+    arms = stand.arms[:2]
+    rungs = [ladder.climb(stand, arms, args, bookers, 1)
              for bookers in (2, 6)]
-    run = {"kind": "ladder", "arms": [arm.name for arm in stand.arms],
+    run = {"kind": "ladder", "arms": [arm.name for arm in arms],
            "conditions": stand.conditions(), "asked": {},
            "rungs": [rung.said() for rung in rungs],
            "slopes": ladder.slopes(rungs)}
@@ -331,6 +471,11 @@ def test_a_rung_whose_workers_had_nothing_to_do_is_void(stand):
     shot = Shot(stand, Arm("trivial"), "posts", 6, 1, ["x"],
                 {"think_ms": 400}, saturate=True).run()
     assert any("not saturated" in void for void in shot.voids)
+
+
+def test_an_arm_that_knows_none_of_the_clicks_is_void(stand):
+    shot = Shot(stand, Arm("snapshot"), "posts", 2, 0.2, ["x"]).run()
+    assert any("nothing was answered" in void for void in shot.voids)
 
 
 def test_a_measure_whose_feature_is_not_here_exits_3(monkeypatch, capsys,
