@@ -33,7 +33,8 @@
  *
  *   FREE -> WRITING -> WAITING -> TAKEN -> ANSWERING -> ANSWERED | ALONE
  *                        |  \-> LEAD (the owner leads now)
- *                        \-> WRITING (given up before anybody took it)
+ *                        \-> GONE (the owner's time was over before anybody
+ *                                  took it; who meets it in the queue frees it)
  *                               TAKEN -> WRITING (its leader died, or the
  *                                        owner's time is over)
  *                           ANSWERING -> WRITING (its leader died)
@@ -47,6 +48,11 @@
  * Who has led for long without an end, stopped or stuck, leads no more: the
  * next takes over, and what the first does later is one more transaction.
  *
+ * Nobody waits past his time, whoever else is stopped where: an owner gives up
+ * by its word alone, which needs no lock. Before it was taken nothing has been
+ * written for it (APR_TIMEUP); afterwards only the leader knows
+ * (APR_INCOMPLETE).
+ *
  * When a leader dies, its batch's owners find out by themselves: the fate of
  * their wishes is unknown, so each does its own alone, with the same locks as
  * the lost transaction and a look for its change_id in the journal behind
@@ -59,7 +65,7 @@
  * Where it lives: state file "lanes", made by the parent, inherited.
  */
 
-#define YK_LANES_LAYOUT 1
+#define YK_LANES_LAYOUT 2
 #define YK_LANES 128
 #define YK_LANE_RECORDS 1024
 #define YK_LANE_ASK_BYTES 6000
@@ -81,7 +87,8 @@ typedef enum yk_lane_word_e {
     YK_LANE_ANSWERED,
     YK_LANE_ALONE,
     YK_LANE_UNRESOLVED,
-    YK_LANE_LEFT
+    YK_LANE_LEFT,
+    YK_LANE_GONE
 } yk_lane_word_e;
 
 typedef struct yk_lane_record_t {

@@ -2,8 +2,8 @@
 #include "batch.h"
 #include <string.h>
 
-/* How often the fate of a COMMIT is asked after, before it is unresolved. */
-#define FATES_ASKED 20
+/* Between two questions after the fate of a COMMIT. */
+#define FATE_PAUSE apr_time_from_msec(50)
 
 /* Same order as an earlier deed of the batch? */
 static int meets_order(const yk_turn_t *turns, uint32_t index)
@@ -146,7 +146,9 @@ static void decide_one(yk_turn_t *turn)
     }
 }
 
-static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l, apr_pool_t *p)
+/* A lost COMMIT is asked after as long as the leader's own time lasts. */
+static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l,
+                              apr_time_t deadline, apr_pool_t *p)
 {
     apr_status_t rv;
     int done = 0;
@@ -159,16 +161,28 @@ static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l, apr_pool_t *p)
     if (rv != APR_INCOMPLETE) {
         return rv;
     }
-    for (int i = 0; rv != APR_SUCCESS && i < FATES_ASKED; i++) {
+    do {
         rv = yk_store_fate(desk->store, &done, l, p);
         if (rv != APR_SUCCESS) {
-            apr_sleep(apr_time_from_msec(50));
+            apr_sleep(FATE_PAUSE);
         }
-    }
+    } while (rv != APR_SUCCESS && apr_time_now() < deadline);
     if (rv != APR_SUCCESS) {
         return APR_INCOMPLETE;
     }
     return done ? APR_SUCCESS : APR_EBUSY;
+}
+
+/* Only the leader's own deed has one. */
+static apr_time_t deadline_of(const yk_desk_t *desk, const yk_turn_t *turns,
+                              uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (turns[i].deed.deadline != 0) {
+            return turns[i].deed.deadline;
+        }
+    }
+    return apr_time_now() + desk->terms.wait;
 }
 
 static void close_turns(yk_turn_t *turns, uint32_t n, yk_turn_e outcome)
@@ -207,7 +221,7 @@ void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
     if (before_commit != NULL) {
         before_commit(baton);
     }
-    rv = write_all(desk, l, p);
+    rv = write_all(desk, l, deadline_of(desk, turns, n), p);
     switch (rv) {
     case APR_SUCCESS:
         close_turns(turns, n, YK_TURN_DONE);

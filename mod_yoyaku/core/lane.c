@@ -157,6 +157,15 @@ static yk_lane_word_e outcome_of(yk_turn_e turn)
     }
 }
 
+/* How long something may still be waited for, and `most` at most. */
+static apr_interval_time_t patience(const yk_deed_t *deed,
+                                    apr_interval_time_t most)
+{
+    apr_interval_time_t left = deed->deadline - apr_time_now();
+
+    return left < 0 ? 0 : left < most ? left : most;
+}
+
 /* Put an answer into its record, unless its owner has given up. */
 static void post(batch_t *batch, uint32_t i)
 {
@@ -242,7 +251,8 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
 {
     const yk_lane_host_t *host = deed->desk->lane;
     batch_t batch = {.host = host};
-    apr_status_t rv = yk_lane_lock(host, lane);
+    apr_status_t rv =
+        yk_lane_lock(host, lane, patience(deed, YK_LANE_LOCK_WAIT));
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -254,7 +264,7 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
     yk_lane_may_die();
     run_batch(deed, &batch, number);
     yk_lane_may_die();
-    rv = yk_lane_lock(host, lane);
+    rv = yk_lane_lock(host, lane, YK_LANE_LOCK_WAIT);
     put_off(&batch, lane, rv == APR_SUCCESS);
     if (rv == APR_SUCCESS) {
         if (host->lanes->lane[lane].leads == number &&
@@ -278,32 +288,13 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
 
 /* ---- the owner ---- */
 
-/* Its time is over while nobody has taken it: step out of the queue.
- * @return 1 when out; 0 when somebody has it after all */
-static int give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
-{
-    yk_lane_record_t *record = &host->lanes->record[number];
-    uint32_t word;
-    int out = 0;
-
-    if (yk_lane_lock(host, lane) != APR_SUCCESS) {
-        return 0;
-    }
-    word = atomic_load(&record->word);
-    if (yk_lane_word_state(word) == YK_LANE_WAITING) {
-        yk_lane_remove(host, lane, number);
-        out = yk_lane_word_turn(record, word, YK_LANE_WRITING);
-    }
-    yk_lane_unlock(host, lane);
-    return out;
-}
-
+/* Who has the lock is about to look after the lane himself. */
 static int try_to_lead(const yk_lane_host_t *host, uint32_t lane,
                        uint32_t number)
 {
     int leads = 0;
 
-    if (yk_lane_lock(host, lane) == APR_SUCCESS) {
+    if (yk_lane_lock(host, lane, 0) == APR_SUCCESS) {
         yk_lane_word_e state =
             yk_lane_word_state(atomic_load(&host->lanes->record[number].word));
 
@@ -344,7 +335,7 @@ static yk_lane_word_e look_after(yk_deed_t *deed, uint32_t number,
     return YK_LANE_ALONE;
 }
 
-/* Wait for what becomes of the wish; FREE: given up before it was taken. */
+/* Wait for what becomes of the wish; GONE: given up before it was taken. */
 static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
                                int leads)
 {
@@ -355,6 +346,7 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
     for (;;) {
         uint32_t word = atomic_load(&record->word);
         apr_time_t slept = yk_state_now();
+        apr_interval_time_t nap;
 
         switch (yk_lane_word_state(word)) {
         case YK_LANE_WAITING:
@@ -366,8 +358,8 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
                 leads = 0;
             }
             if (apr_time_now() >= deed->deadline &&
-                give_up(host, lane, number)) {
-                return YK_LANE_FREE;
+                yk_lane_give_up(host, lane, number)) {
+                return YK_LANE_GONE;
             }
             break;
         case YK_LANE_TAKEN:
@@ -376,8 +368,9 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
         default:
             return yk_lane_word_state(word);
         }
-        yk_word_wait(&record->word, word, NAP);
-        if (yk_state_now() - slept < NAP / 2 ||
+        nap = patience(deed, NAP) + 1000;
+        yk_word_wait(&record->word, word, nap);
+        if (yk_state_now() - slept < nap / 2 ||
             atomic_load(&record->word) != word) {
             continue;
         }
@@ -484,7 +477,7 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
     if (record->ask_bytes == 0) {
         return APR_ENOSPC;
     }
-    rv = yk_lane_lock(host, lane);
+    rv = yk_lane_lock(host, lane, patience(deed, YK_LANE_LOCK_WAIT));
     if (rv == APR_SUCCESS) {
         yk_lane_append(host, lane, number);
         *leads = yk_lane_lead(host, lane, number);
@@ -503,6 +496,7 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
     apr_status_t rv;
     int leads = 0;
 
+    deed->deadline = apr_time_now() + deed->desk->terms.wait;
     if (lane != YK_LANE_NONE) {
         number = yk_lane_record_take(host);
     }
@@ -517,14 +511,13 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
     }
     else {
         atomic_fetch_add(&counts->wishes, 1);
-        deed->deadline = apr_time_now() + deed->desk->terms.wait;
         apr_pool_create(&deed->pt, deed->p);
         outcome = wait_for(deed, lane, number, leads);
         waited = yk_state_now() - begun;
         atomic_fetch_add(&counts->lane_us, (uint64_t)waited);
         rv = finish(deed, outcome, number);
         deed->reply->lane_us = waited;
-        if (outcome != YK_LANE_LEFT) {
+        if (outcome != YK_LANE_LEFT && outcome != YK_LANE_GONE) {
             yk_lane_record_give(host, number);
         }
     }

@@ -3,8 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a lane's lock is waited for: its owner works for microseconds. */
-#define LOCK_WAIT apr_time_from_msec(1000)
 /* A leader is asked whether it lives when it has led for so long. */
 #define LEADER_IS_OLD apr_time_from_msec(200)
 /* After so long another one leads as well, even if the first is alive: a
@@ -98,6 +96,7 @@ static int is_left(const yk_lane_host_t *host, yk_lane_record_t *record)
     switch (yk_lane_word_state(atomic_load(&record->word))) {
     case YK_LANE_WAITING:
     case YK_LANE_LEAD:
+    case YK_LANE_GONE:
         return 0;
     case YK_LANE_ANSWERING:
         if (yk_worker_is_alive(atomic_load(&record->leader))) {
@@ -161,12 +160,32 @@ void yk_lane_record_give(const yk_lane_host_t *host, uint32_t number)
 
 /* ---- the queue ---- */
 
+static int waits(yk_lane_word_e state)
+{
+    return state == YK_LANE_WAITING || state == YK_LANE_LEAD;
+}
+
 static int is_in_queue(yk_lane_record_t *record, uint32_t lane)
 {
     yk_lane_word_e state = yk_lane_word_state(atomic_load(&record->word));
 
-    return record->lane == lane &&
-           (state == YK_LANE_WAITING || state == YK_LANE_LEAD);
+    return record->lane == lane && (waits(state) || state == YK_LANE_GONE);
+}
+
+/* Does a record stand in the queue whose wish nobody wants to hear of? */
+static int is_forsaken(const yk_lane_host_t *host, yk_lane_record_t *record)
+{
+    return yk_lane_word_state(atomic_load(&record->word)) == YK_LANE_GONE ||
+           !is_owned(host, record);
+}
+
+/* Free it, once it is unlinked. */
+static void drop(yk_lane_record_t *record)
+{
+    uint32_t word = atomic_load(&record->word);
+
+    yk_lane_word_turn(record, word, YK_LANE_FREE);
+    atomic_store(&record->owner, 0);
 }
 
 static void link_last(yk_lanes_t *lanes, yk_lane_queue_t *queue,
@@ -212,12 +231,12 @@ static void link_anew(yk_lanes_t *lanes, uint32_t lane)
     }
 }
 
-apr_status_t yk_lane_lock(const yk_lane_host_t *host, uint32_t lane)
+apr_status_t yk_lane_lock(const yk_lane_host_t *host, uint32_t lane,
+                          apr_interval_time_t wait)
 {
     yk_lane_queue_t *queue = &host->lanes->lane[lane];
     int died = 0;
-    apr_status_t rv =
-        yk_lock_take(&queue->lock, &died, YK_LOCK_WRITE, LOCK_WAIT);
+    apr_status_t rv = yk_lock_take(&queue->lock, &died, YK_LOCK_WRITE, wait);
 
     if (rv == APR_SUCCESS && died) {
         link_anew(host->lanes, lane);
@@ -273,6 +292,32 @@ void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
     }
 }
 
+int yk_lane_give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
+{
+    yk_lane_queue_t *queue = &host->lanes->lane[lane];
+    yk_lane_record_t *record = &host->lanes->record[number];
+    uint32_t word = atomic_load(&record->word), gone;
+
+    gone = yk_lane_word(yk_lane_word_ticket(word), YK_LANE_GONE);
+    if (!waits(yk_lane_word_state(word)) ||
+        !yk_lane_word_turn(record, word, YK_LANE_GONE)) {
+        return 0;
+    }
+    yk_lane_may_die();
+    if (yk_lane_lock(host, lane, 0) != APR_SUCCESS) {
+        return 1;
+    }
+    if (atomic_load(&record->word) == gone) {
+        yk_lane_remove(host, lane, number);
+        drop(record);
+    }
+    if (queue->leads == number && queue->leader == host->identity) {
+        yk_lane_hand_on(host, lane);
+    }
+    yk_lane_unlock(host, lane);
+    return 1;
+}
+
 /* Does anybody lead? Who led and could not hand on has left his record. */
 static int is_led(const yk_lane_host_t *host, uint32_t lane)
 {
@@ -287,8 +332,7 @@ static int is_led(const yk_lane_host_t *host, uint32_t lane)
     record = &host->lanes->record[queue->leads];
     state = yk_lane_word_state(atomic_load(&record->word));
     if (atomic_load(&record->owner) != queue->leader || record->lane != lane ||
-        (state != YK_LANE_WAITING && state != YK_LANE_LEAD &&
-         state != YK_LANE_TAKEN)) {
+        (!waits(state) && state != YK_LANE_TAKEN)) {
         return 0;
     }
     led = yk_state_now() - (apr_time_t)queue->led_since_us;
@@ -312,16 +356,6 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
     return 1;
 }
 
-/* Drop the record of somebody who died waiting: his wish was heard by nobody.
- */
-static void drop_dead(yk_lane_record_t *record)
-{
-    uint32_t word = atomic_load(&record->word);
-
-    yk_lane_word_turn(record, word, YK_LANE_FREE);
-    atomic_store(&record->owner, 0);
-}
-
 static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
                             uint32_t own, int urgent, uint32_t n,
                             uint32_t numbers[YK_LANE_BATCH])
@@ -333,9 +367,9 @@ static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
         yk_lane_record_t *record = &lanes->record[at];
 
         next = record->next;
-        if (at != own && !is_owned(host, record)) {
+        if (at != own && is_forsaken(host, record)) {
             yk_lane_remove(host, lane, at);
-            drop_dead(record);
+            drop(record);
         }
         /* One place is kept for the leader's own wish. */
         else if ((record->urgent != 0) == urgent && at != own &&
@@ -362,7 +396,7 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t words[YK_LANE_BATCH])
 {
     yk_lanes_t *lanes = host->lanes;
-    uint32_t n = gather_pass(host, lane, own, 1, 0, numbers), at;
+    uint32_t n = gather_pass(host, lane, own, 1, 0, numbers), at, taken = 0;
 
     n = gather_pass(host, lane, own, 0, n, numbers);
     yk_lane_remove(host, lane, own);
@@ -373,15 +407,20 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
     n++;
     for (uint32_t i = 0; i < n; i++) {
         yk_lane_record_t *record = &lanes->record[numbers[i]];
-        uint32_t ticket = yk_lane_word_ticket(atomic_load(&record->word));
+        uint32_t word = atomic_load(&record->word);
 
         /* Who leads stands there before the word says that somebody does. */
         atomic_store(&record->leader, host->identity);
-        words[i] = yk_lane_word(ticket, YK_LANE_TAKEN);
-        atomic_store(&record->word, words[i]);
+        if (!waits(yk_lane_word_state(word)) ||
+            !yk_lane_word_turn(record, word, YK_LANE_TAKEN)) {
+            drop(record); /* given up in this moment */
+            continue;
+        }
+        words[taken] = yk_lane_word(yk_lane_word_ticket(word), YK_LANE_TAKEN);
+        numbers[taken++] = numbers[i];
         yk_lane_may_die();
     }
-    return n;
+    return taken;
 }
 
 void yk_lane_put_off(const yk_lane_host_t *host, uint32_t lane, uint32_t number,
@@ -404,36 +443,49 @@ void yk_lane_put_off(const yk_lane_host_t *host, uint32_t lane, uint32_t number,
     queue->length++;
 }
 
-void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
+/* Who is to lead; drops on the way whom nobody hears. */
+static uint32_t choose(const yk_lane_host_t *host, uint32_t lane)
 {
     yk_lanes_t *lanes = host->lanes;
-    yk_lane_queue_t *queue = &lanes->lane[lane];
     uint32_t chosen = YK_LANE_NONE, next;
 
-    for (uint32_t at = queue->head; at != YK_LANE_NONE; at = next) {
+    for (uint32_t at = lanes->lane[lane].head; at != YK_LANE_NONE; at = next) {
         yk_lane_record_t *record = &lanes->record[at];
 
         next = record->next;
-        if (!is_owned(host, record)) {
+        if (is_forsaken(host, record)) {
             yk_lane_remove(host, lane, at);
-            drop_dead(record);
+            drop(record);
         }
         else if (chosen == YK_LANE_NONE ||
                  (record->has_line && !lanes->record[chosen].has_line)) {
             chosen = at;
         }
     }
-    if (chosen == YK_LANE_NONE) {
-        queue->leader = 0;
-        queue->leads = YK_LANE_NONE;
-        return;
+    return chosen;
+}
+
+void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
+{
+    yk_lanes_t *lanes = host->lanes;
+    yk_lane_queue_t *queue = &lanes->lane[lane];
+
+    for (;;) {
+        uint32_t chosen = choose(host, lane), word;
+
+        queue->leads = chosen;
+        if (chosen == YK_LANE_NONE) {
+            queue->leader = 0;
+            return;
+        }
+        queue->leader = atomic_load(&lanes->record[chosen].owner);
+        queue->led_since_us = (uint64_t)yk_state_now();
+        yk_lane_may_die();
+        word = atomic_load(&lanes->record[chosen].word);
+        if (waits(yk_lane_word_state(word)) &&
+            yk_lane_word_turn(&lanes->record[chosen], word, YK_LANE_LEAD)) {
+            yk_word_wake(&lanes->record[chosen].word);
+            return;
+        }
     }
-    queue->leader = atomic_load(&lanes->record[chosen].owner);
-    yk_lane_may_die();
-    queue->leads = chosen;
-    queue->led_since_us = (uint64_t)yk_state_now();
-    yk_lane_may_die();
-    yk_lane_word_turn(&lanes->record[chosen],
-                      atomic_load(&lanes->record[chosen].word), YK_LANE_LEAD);
-    yk_word_wake(&lanes->record[chosen].word);
 }

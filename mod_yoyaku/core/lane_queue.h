@@ -28,15 +28,27 @@ int yk_lane_word_turn(yk_lane_record_t *record, uint32_t from,
 uint32_t yk_lane_record_take(const yk_lane_host_t *host);
 void yk_lane_record_give(const yk_lane_host_t *host, uint32_t number);
 
+/** How long a lane's lock is waited for at most: its owner works for
+ *  microseconds, unless it was stopped. */
+#define YK_LANE_LOCK_WAIT apr_time_from_msec(1000)
+
 /** Take a lane's lock; links the queue anew when its owner died.
+ *  @param wait 0: only try
  *  @return APR_SUCCESS or APR_TIMEUP */
-apr_status_t yk_lane_lock(const yk_lane_host_t *host, uint32_t lane);
+apr_status_t yk_lane_lock(const yk_lane_host_t *host, uint32_t lane,
+                          apr_interval_time_t wait);
 void yk_lane_unlock(const yk_lane_host_t *host, uint32_t lane);
 
 /** Stand in the queue: its word becomes WAITING. */
 void yk_lane_append(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
-/** Step out of it. */
+/** Be unlinked from it. */
 void yk_lane_remove(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
+
+/** Step out of the queue unless somebody has taken the record. Not under the
+ *  lock, and without it where it cannot be had at once: the record is then its
+ *  owner's no more, and freed by whoever meets it in the queue.
+ *  @return 1: out, and nobody will do the wish; the record is given back */
+int yk_lane_give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 
 /** Become the leader unless a living one leads.
  *  @return 1: it leads */
@@ -44,7 +56,7 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 
 /** Take up to YK_LANE_BATCH waiting records, the leader's own among them:
  *  urgent ones first, else by arrival. Their words become TAKEN. Records of
- *  the dead are dropped.
+ *  the dead and of those who gave up are dropped.
  *  @return how many */
 uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t numbers[YK_LANE_BATCH],

@@ -16,6 +16,9 @@
  * long given up: nobody else may notice. Three processes: the test itself
  * pretends to lead until all stand in the queue, then hands on to the leader,
  * who stops where a word says so. Each has the record of its row's number.
+ *
+ * And a keeper, who is stopped while the lane's lock is his: whoever waits
+ * gets his answer all the same, and in time.
  */
 
 #define LEADER 1
@@ -24,7 +27,10 @@
 #define TAKEN 1
 #define UNRESOLVED 2
 #define UNRESOLVED_WITH_TOKEN 3
-#define ELSE 4
+#define BUSY 4
+#define ELSE 5
+/* A waiter that is still there after so long waits for ever. */
+#define PATIENCE 20
 
 static yk_lanes_t *lanes;
 static yk_workers_t *workers;
@@ -119,7 +125,8 @@ static pid_t hold(uint32_t row, const char *has, const char *place, int seconds)
     if (rv == APR_INCOMPLETE) {
         _exit(reply.token != NULL ? UNRESOLVED_WITH_TOKEN : UNRESOLVED);
     }
-    _exit(rv != APR_SUCCESS                 ? ELSE
+    _exit(rv == APR_TIMEUP                  ? BUSY
+          : rv != APR_SUCCESS               ? ELSE
           : reply.answer == YK_ANSWER_HELD  ? HELD
           : reply.answer == YK_ANSWER_TAKEN ? TAKEN
                                             : ELSE);
@@ -127,9 +134,15 @@ static pid_t hold(uint32_t row, const char *has, const char *place, int seconds)
 
 static int ends(pid_t pid)
 {
+    apr_time_t end = apr_time_now() + apr_time_from_sec(PATIENCE);
     int status = 0;
+    pid_t ended = waitpid(pid, &status, WNOHANG);
 
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    while (ended == 0 && apr_time_now() < end) {
+        apr_sleep(apr_time_from_msec(2));
+        ended = waitpid(pid, &status, WNOHANG);
+    }
+    ck_assert_msg(ended == pid, "it waits for ever");
     ck_assert(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -159,7 +172,7 @@ static void pretend_to_lead(void)
     lane = yk_lane_of(&host, &deed);
     number = yk_lane_record_take(&host);
     ck_assert_uint_eq(number, 0);
-    ck_ok(yk_lane_lock(&host, lane));
+    ck_ok(yk_lane_lock(&host, lane, YK_LANE_LOCK_WAIT));
     lanes->record[number].lane = lane;
     yk_lane_word_turn(&lanes->record[number],
                       atomic_load(&lanes->record[number].word), YK_LANE_TAKEN);
@@ -207,12 +220,35 @@ static pid_t leader_stopped(pid_t *owner, yk_lane_word_e state, const char *has)
     wait_until_it_waits(LEADER);
     *owner = hold(OWNER, has, "1-1-2", 2);
     wait_until_it_waits(OWNER);
-    ck_ok(yk_lane_lock(&host, lane));
+    ck_ok(yk_lane_lock(&host, lane, YK_LANE_LOCK_WAIT));
     yk_lane_hand_on(&host, lane);
     yk_lane_unlock(&host, lane);
     ck_assert_int_eq(waitpid(leader, &status, WUNTRACED), leader);
     ck_assert(WIFSTOPPED(status));
     return leader;
+}
+
+/* @return a process that stopped while it had the lane's lock; before that it
+ *          lets somebody who waits lead, if asked to */
+static pid_t keeper_stopped(int hands_on)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (yk_lane_lock(&host, lane, YK_LANE_LOCK_WAIT) != APR_SUCCESS) {
+            _exit(ELSE);
+        }
+        if (hands_on) {
+            yk_lane_hand_on(&host, lane);
+        }
+        raise(SIGSTOP);
+        yk_lane_unlock(&host, lane);
+        _exit(HELD);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    return pid;
 }
 
 static long long held(const char *place)
@@ -287,6 +323,127 @@ START_TEST(a_stopped_leader_does_not_close_the_lane)
 }
 END_TEST
 
+/* Of the owner whose time was over: nothing was written, and his record is
+ * free again when somebody has gone through the queue. */
+static void nothing_is_left(void)
+{
+    yk_lane_host_t other = host;
+    pid_t later;
+
+    lanes->lane[lane].led_since_us = 0; /* we have pretended for long enough */
+    later = hold(3, NULL, "1-1-3", 10);
+    ck_assert_int_eq(ends(later), HELD);
+    ck_assert_int_eq(held("1-1-2"), 0);
+    ck_assert_uint_eq(lanes->lane[lane].length, 0);
+    other.worker = OWNER;
+    ck_assert_uint_eq(yk_lane_record_take(&other), OWNER);
+}
+
+START_TEST(nobody_waits_for_one_who_was_stopped_with_the_lock)
+{
+    pid_t owner, keeper;
+
+    stage_make();
+    owner = hold(OWNER, NULL, "1-1-2", 1);
+    wait_until_it_waits(OWNER);
+    keeper = keeper_stopped(0);
+    ck_assert_int_eq(ends(owner), BUSY);
+    ck_assert_int_eq(yk_lane_word_state(lanes->record[OWNER].word),
+                     YK_LANE_GONE);
+    kill(keeper, SIGCONT);
+    ck_assert_int_eq(ends(keeper), HELD);
+    nothing_is_left();
+    stage_end();
+}
+END_TEST
+
+/* The same with an owner who lives on, and serves his next client. */
+START_TEST(a_record_given_up_in_the_queue_is_freed_while_its_owner_lives)
+{
+    pid_t keeper;
+
+    stage_make();
+    host.worker = OWNER;
+    ck_assert_uint_eq(yk_lane_record_take(&host), OWNER);
+    ck_ok(yk_lane_lock(&host, lane, YK_LANE_LOCK_WAIT));
+    yk_lane_append(&host, lane, OWNER);
+    yk_lane_unlock(&host, lane);
+    keeper = keeper_stopped(0);
+    ck_assert_int_eq(yk_lane_give_up(&host, lane, OWNER), 1);
+    ck_assert_uint_ne(yk_lane_record_take(&host), OWNER);
+    kill(keeper, SIGCONT);
+    ck_assert_int_eq(ends(keeper), HELD);
+    nothing_is_left();
+    stage_end();
+}
+END_TEST
+
+START_TEST(who_dies_with_the_lock_leaves_no_record_behind)
+{
+    pid_t owner, keeper;
+
+    stage_make();
+    owner = hold(OWNER, NULL, "1-1-2", 1);
+    wait_until_it_waits(OWNER);
+    keeper = keeper_stopped(0);
+    ck_assert_int_eq(ends(owner), BUSY);
+    kill(keeper, SIGKILL);
+    ck_assert_int_eq(waitpid(keeper, NULL, 0), keeper);
+    nothing_is_left();
+    stage_end();
+}
+END_TEST
+
+START_TEST(who_is_to_lead_and_cannot_have_the_lock_gives_up_in_time)
+{
+    pid_t owner, keeper;
+
+    stage_make();
+    owner = hold(OWNER, NULL, "1-1-2", 1);
+    wait_until_it_waits(OWNER);
+    keeper = keeper_stopped(1);
+    ck_assert_int_eq(ends(owner), BUSY);
+    kill(keeper, SIGCONT);
+    ck_assert_int_eq(ends(keeper), HELD);
+    nothing_is_left();
+    stage_end();
+}
+END_TEST
+
+START_TEST(who_cannot_stand_in_the_lane_goes_by_himself)
+{
+    pid_t owner, keeper;
+
+    stage_make();
+    keeper = keeper_stopped(0);
+    owner = hold(OWNER, NULL, "1-1-2", 10);
+    ck_assert_int_eq(ends(owner), HELD);
+    ck_assert_uint_eq(lanes->counts.direct, 1);
+    kill(keeper, SIGCONT);
+    ck_assert_int_eq(ends(keeper), HELD);
+    ck_assert_int_eq(held("1-1-2"), 1);
+    stage_end();
+}
+END_TEST
+
+START_TEST(a_leader_who_cannot_hand_on_answers_all_the_same)
+{
+    pid_t owner, leader, keeper;
+
+    stage_make();
+    leader = leader_stopped(&owner, YK_LANE_TAKEN, NULL);
+    keeper = keeper_stopped(0);
+    kill(leader, SIGCONT);
+    ck_assert_int_eq(ends(leader), HELD);
+    ck_assert_int_eq(ends(owner), HELD);
+    kill(keeper, SIGCONT);
+    ck_assert_int_eq(ends(keeper), HELD);
+    ck_assert_int_eq(held("1-1-1"), 1);
+    ck_assert_int_eq(held("1-1-2"), 1);
+    stage_end();
+}
+END_TEST
+
 TCase *stopped_case(void)
 {
     TCase *tcase = tcase_create("stopped");
@@ -297,5 +454,13 @@ TCase *stopped_case(void)
     tcase_add_test(tcase,
                    a_record_being_answered_is_nobodys_until_the_leader_is_done);
     tcase_add_test(tcase, a_stopped_leader_does_not_close_the_lane);
+    tcase_add_test(tcase, nobody_waits_for_one_who_was_stopped_with_the_lock);
+    tcase_add_test(
+        tcase, a_record_given_up_in_the_queue_is_freed_while_its_owner_lives);
+    tcase_add_test(tcase, who_dies_with_the_lock_leaves_no_record_behind);
+    tcase_add_test(tcase,
+                   who_is_to_lead_and_cannot_have_the_lock_gives_up_in_time);
+    tcase_add_test(tcase, who_cannot_stand_in_the_lane_goes_by_himself);
+    tcase_add_test(tcase, a_leader_who_cannot_hand_on_answers_all_the_same);
     return tcase;
 }
