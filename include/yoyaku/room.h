@@ -41,7 +41,7 @@
  * Where it lives. State file "room", mapped before fork().
  */
 
-#define YK_ROOM_LAYOUT 1
+#define YK_ROOM_LAYOUT 2
 #define YK_ROOMS_MAX 16
 #define YK_ROOM_NAME 64
 #define YK_ROOM_SAY 256
@@ -52,6 +52,7 @@
 #define YK_ROOM_ADDRESSES 4096
 #define YK_ROOM_PER_ADDRESS 200 /**< unreturned numbers a minute */
 #define YK_ROOM_MARKS 64
+#define YK_ROOM_HELD 8 /**< orders of a pass that are remembered */
 
 /** X(member, "counter", what it says) */
 #define YK_ROOM_COUNTERS(X)                                                    \
@@ -87,13 +88,25 @@ typedef struct yk_visitor_t {
     uint64_t key;     /**< order in the line; smaller is ahead */
     int64_t heard_us; /**< steady */
     int64_t since_us; /**< steady: called, or the pass began */
-    int64_t stay_us;  /**< steady: before this neither idle nor visit ends it */
+    int64_t stay_us;  /**< steady: an application asked that it stay so long */
     uint32_t address; /**< where an ISSUED one was issued to */
     uint32_t next;    /**< in its chain, or free list; derived */
     uint64_t spare;
 } yk_visitor_t;
 
 _Static_assert(sizeof(yk_visitor_t) == 64, "a cache line");
+
+/** Orders that are held or locked under a pass: while there is one in time,
+ *  neither idle nor visit ends it. Past YK_ROOM_HELD the one that ends first
+ *  is forgotten. */
+typedef struct yk_room_held_t {
+    struct {
+        uint32_t order;   /**< of its id; 0: none */
+        uint32_t until_s; /**< steady, rounded up */
+    } one[YK_ROOM_HELD];
+} yk_room_held_t;
+
+_Static_assert(sizeof(yk_room_held_t) == 64, "a cache line");
 
 /** What a room is configured to be. Fixed width. */
 typedef struct yk_room_terms_t {
@@ -138,6 +151,7 @@ typedef struct yk_room_t {
     uint32_t chain[YK_ROOM_ROWS];      /**< by number; derived */
     yk_room_rank_t rank[YK_ROOM_ROWS]; /**< the line, sorted; derived */
     yk_visitor_t visitor[YK_ROOM_ROWS];
+    yk_room_held_t held[YK_ROOM_ROWS]; /**< of that visitor, once inside */
 } yk_room_t;
 
 typedef struct yk_address_t {
@@ -226,7 +240,13 @@ void yk_room_move(yk_room_t *room, const yk_room_now_t *now);
 
 void yk_room_leave(yk_room_t *room, uint64_t number);
 void yk_room_stay(yk_room_t *room, uint64_t number, apr_time_t until_steady);
-void yk_room_bought(yk_room_t *room, uint64_t number, const yk_room_now_t *now);
+/** An order begun under the pass is held or locked so long. */
+void yk_room_held(yk_room_t *room, uint64_t number, uint64_t order,
+                  apr_time_t until_steady);
+/** It is no longer; other orders of the pass go on keeping it. */
+void yk_room_released(yk_room_t *room, uint64_t number, uint64_t order);
+void yk_room_bought(yk_room_t *room, uint64_t number, uint64_t order,
+                    const yk_room_now_t *now);
 
 yk_visitor_t *yk_room_visitor(yk_room_t *room, uint64_t number);
 /** The line sorted anew when it is older than it may be. */
@@ -258,7 +278,10 @@ void yk_rooms_forged(yk_rooms_t *rooms, uint32_t row);
 void yk_rooms_leave(yk_rooms_t *rooms, uint64_t number);
 void yk_rooms_stay(yk_rooms_t *rooms, uint64_t number,
                    apr_interval_time_t time);
-void yk_rooms_bought(yk_rooms_t *rooms, uint64_t number);
+void yk_rooms_held(yk_rooms_t *rooms, uint64_t number, uint64_t order,
+                   apr_interval_time_t time);
+void yk_rooms_released(yk_rooms_t *rooms, uint64_t number, uint64_t order);
+void yk_rooms_bought(yk_rooms_t *rooms, uint64_t number, uint64_t order);
 /** Time passes in all rooms. */
 void yk_rooms_move(yk_rooms_t *rooms);
 

@@ -296,16 +296,17 @@ static void room_tell(const yk_reply_t *reply)
     switch (yk_order_state_at(order, reply->now_us)) {
     case YK_ORDER_HELD:
     case YK_ORDER_LOCKED:
-        yk_http_room_held(order->pass, order->until_us - reply->now_us);
+        yk_http_room_held(order->pass, order->order_id,
+                          order->until_us - reply->now_us);
         break;
     case YK_ORDER_CONFIRMED:
         /* just now, not when it is looked at or confirmed once more */
         if (order->confirmed_us == reply->now_us) {
-            yk_http_room_confirmed(order->pass);
+            yk_http_room_confirmed(order->pass, order->order_id);
         }
         break;
     default:
-        yk_http_room_released(order->pass);
+        yk_http_room_released(order->pass, order->order_id);
     }
 }
 

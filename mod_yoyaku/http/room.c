@@ -50,24 +50,24 @@ uint64_t yk_http_room_pass(request_rec *r)
     return visit != NULL ? visit->pass : 0;
 }
 
-void yk_http_room_held(uint64_t pass, apr_interval_time_t time)
+void yk_http_room_held(uint64_t pass, uint64_t order, apr_interval_time_t time)
 {
     if (shared != NULL && pass != 0) {
-        yk_rooms_stay(shared, pass, time > 0 ? time : 0);
+        yk_rooms_held(shared, pass, order, time > 0 ? time : 0);
     }
 }
 
-void yk_http_room_released(uint64_t pass)
+void yk_http_room_released(uint64_t pass, uint64_t order)
 {
     if (shared != NULL && pass != 0) {
-        yk_rooms_stay(shared, pass, 0);
+        yk_rooms_released(shared, pass, order);
     }
 }
 
-void yk_http_room_confirmed(uint64_t pass)
+void yk_http_room_confirmed(uint64_t pass, uint64_t order)
 {
     if (shared != NULL && pass != 0) {
-        yk_rooms_bought(shared, pass);
+        yk_rooms_bought(shared, pass, order);
     }
 }
 

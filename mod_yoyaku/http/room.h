@@ -90,11 +90,11 @@ uint64_t yk_http_room_pass(request_rec *r);
  * harmless; a number of another host's room too. */
 
 /** It is held or locked for so long from now. */
-void yk_http_room_held(uint64_t pass, apr_interval_time_t time);
+void yk_http_room_held(uint64_t pass, uint64_t order, apr_interval_time_t time);
 /** It is no longer held, and not confirmed. */
-void yk_http_room_released(uint64_t pass);
+void yk_http_room_released(uint64_t pass, uint64_t order);
 /** It was confirmed, by whomever. */
-void yk_http_room_confirmed(uint64_t pass);
+void yk_http_room_confirmed(uint64_t pass, uint64_t order);
 
 /* ---- room_page.c ---- */
 

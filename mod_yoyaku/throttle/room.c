@@ -45,6 +45,20 @@ static int is_calling(const yk_room_t *room, const yk_room_now_t *now)
 
 /* ---- time passes ---- */
 
+/* Is an order of his pass held that is in time? */
+static int has_order(yk_room_t *room, const yk_visitor_t *v, apr_time_t steady)
+{
+    const yk_room_held_t *held = &room->held[v - room->visitor];
+
+    for (int i = 0; i < YK_ROOM_HELD; i++) {
+        if (held->one[i].order != 0 &&
+            steady < apr_time_from_sec((apr_time_t)held->one[i].until_s)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The end of a pass, if it has one now. */
 static void pass_end(yk_room_t *room, yk_visitor_t *v, apr_time_t steady)
 {
@@ -56,10 +70,8 @@ static void pass_end(yk_room_t *room, yk_visitor_t *v, apr_time_t steady)
         }
         return;
     }
-    if (steady < v->stay_us) {
-        return;
-    }
-    if (idle || steady - v->since_us > room->configured.visit_us) {
+    if ((idle || steady - v->since_us > room->configured.visit_us) &&
+        steady >= v->stay_us && !has_order(room, v, steady)) {
         room->idled += idle != 0;
         room->visited += !idle;
         yk_room_drop(room, v);
@@ -179,6 +191,7 @@ static void enter(yk_room_t *room, yk_room_answer_t *answer, yk_visitor_t *v,
 {
     room->redeemed++;
     v->since_us = now->steady;
+    memset(&room->held[v - room->visitor], 0, sizeof(room->held[0]));
     yk_room_become(room, v, YK_VISITOR_PASS);
     answer->what = YK_ROOM_ENTER;
     answer->issued = now->wall;
@@ -306,6 +319,7 @@ static yk_visitor_t *pass_recover(yk_room_table_t *table, yk_room_t *room,
     if (v != NULL) {
         room->recovered++;
         v->since_us = now->steady - age;
+        memset(&room->held[v - room->visitor], 0, sizeof(room->held[0]));
     }
     return v;
 }
@@ -421,7 +435,53 @@ void yk_room_stay(yk_room_t *room, uint64_t number, apr_time_t until_steady)
     }
 }
 
-void yk_room_bought(yk_room_t *room, uint64_t number, const yk_room_now_t *now)
+/* A pass has few orders: their ids are told apart by 32 bits. */
+static uint32_t order_of(uint64_t order)
+{
+    uint32_t short_id = (uint32_t)(order ^ order >> 32);
+
+    return short_id != 0 ? short_id : 1;
+}
+
+void yk_room_held(yk_room_t *room, uint64_t number, uint64_t order,
+                  apr_time_t until_steady)
+{
+    yk_visitor_t *v = yk_room_visitor(room, number);
+    yk_room_held_t *held;
+    int at = 0;
+
+    if (v == NULL || v->state != YK_VISITOR_PASS) {
+        return;
+    }
+    held = &room->held[v - room->visitor];
+    for (int i = 0; i < YK_ROOM_HELD; i++) {
+        if (held->one[i].order == order_of(order)) {
+            at = i;
+            break;
+        }
+        if (held->one[i].until_s < held->one[at].until_s) {
+            at = i;
+        }
+    }
+    held->one[at].order = order_of(order);
+    held->one[at].until_s = (uint32_t)apr_time_sec(until_steady) + 1;
+}
+
+void yk_room_released(yk_room_t *room, uint64_t number, uint64_t order)
+{
+    yk_visitor_t *v = yk_room_visitor(room, number);
+
+    for (int i = 0; v != NULL && i < YK_ROOM_HELD; i++) {
+        yk_room_held_t *held = &room->held[v - room->visitor];
+
+        if (held->one[i].order == order_of(order)) {
+            held->one[i].order = held->one[i].until_s = 0;
+        }
+    }
+}
+
+void yk_room_bought(yk_room_t *room, uint64_t number, uint64_t order,
+                    const yk_room_now_t *now)
 {
     yk_visitor_t *v = yk_room_visitor(room, number);
 
@@ -429,7 +489,7 @@ void yk_room_bought(yk_room_t *room, uint64_t number, const yk_room_now_t *now)
         return;
     }
     v->orders++;
-    v->stay_us = 0;
+    yk_room_released(room, number, order);
     if (room->configured.orders != 0 && v->orders >= room->configured.orders) {
         room->bought++;
         v->since_us = now->steady;

@@ -39,6 +39,7 @@ static void renew(void *memory)
         for (uint32_t j = 0; j < room->high && j < YK_ROOM_ROWS; j++) {
             room->visitor[j].heard_us = room->visitor[j].since_us = steady;
             room->visitor[j].stay_us = 0;
+            memset(&room->held[j], 0, sizeof(room->held[j]));
         }
     }
 }
@@ -275,7 +276,32 @@ void yk_rooms_stay(yk_rooms_t *rooms, uint64_t number, apr_interval_time_t time)
     }
 }
 
-void yk_rooms_bought(yk_rooms_t *rooms, uint64_t number)
+void yk_rooms_held(yk_rooms_t *rooms, uint64_t number, uint64_t order,
+                   apr_interval_time_t time)
+{
+    if (lock(rooms, YK_LOCK_WRITE) == APR_SUCCESS) {
+        yk_room_t *room = room_of(rooms, number);
+
+        if (room != NULL) {
+            yk_room_held(room, number, order, yk_state_now() + time);
+        }
+        unlock(rooms);
+    }
+}
+
+void yk_rooms_released(yk_rooms_t *rooms, uint64_t number, uint64_t order)
+{
+    if (lock(rooms, YK_LOCK_WRITE) == APR_SUCCESS) {
+        yk_room_t *room = room_of(rooms, number);
+
+        if (room != NULL) {
+            yk_room_released(room, number, order);
+        }
+        unlock(rooms);
+    }
+}
+
+void yk_rooms_bought(yk_rooms_t *rooms, uint64_t number, uint64_t order)
 {
     yk_room_now_t now;
 
@@ -284,7 +310,7 @@ void yk_rooms_bought(yk_rooms_t *rooms, uint64_t number)
 
         now_set(&now);
         if (room != NULL) {
-            yk_room_bought(room, number, &now);
+            yk_room_bought(room, number, order, &now);
         }
         unlock(rooms);
     }

@@ -77,3 +77,25 @@ def test_a_released_order_lets_the_pass_end(sale):
     time.sleep(2.5)
     assert room(sale)["passes"] == 0
     assert room(sale)["counters"]["idled"] == 1
+
+
+def test_one_of_several_orders_released_leaves_the_pass_to_the_others(sale):
+    visitor = inside(sale)
+    first, second = (hold(visitor_without_order(visitor), sale).json()
+                     for _ in range(2))
+    assert first["number"] != second["number"]
+    gone = visitor.ask("DELETE", "/yoyaku/order",
+                       headers={"Yoyaku-Order": first["token"]})
+    assert gone.status_code == 200 and gone.json()["state"] == "released"
+    time.sleep(4)  # longer than idle and visit
+    assert visitor.get("/yoyaku/order").status_code == 200
+    assert room(sale)["passes"] == 1
+    assert visitor.post("/yoyaku/order/confirm").status_code == 200
+    assert room(sale)["counters"]["bought"] == 1
+    assert room(sale)["passes"] == 0
+
+
+def visitor_without_order(visitor):
+    """The same visitor with his pass, in whose basket is nothing yet."""
+    visitor.http.cookies.pop("yoyaku_order", None)
+    return visitor

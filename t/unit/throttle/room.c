@@ -244,14 +244,58 @@ START_TEST(idle_and_visit_end_a_pass_unless_an_order_stays)
 }
 END_TEST
 
+START_TEST(any_order_alive_keeps_a_pass_and_each_is_released_for_itself)
+{
+    uint64_t a = enters();
+
+    room->configured.orders = 3;
+    yk_room_held(room, a, 11, now.steady + 1000 * SECOND);
+    yk_room_held(room, a, 12, now.steady + 800 * SECOND);
+    yk_room_held(room, a, 13, now.steady + 900 * SECOND);
+    yk_room_held(room, a, 11, now.steady + 990 * SECOND); /* once more */
+    yk_room_released(room, a, 13);
+    yk_room_released(room, a, 77); /* nobody's */
+    yk_room_bought(room, a, 11, &now);
+    pass_time(790 * SECOND); /* longer than idle and visit */
+    ck_assert_int_eq(with_pass(a, 0), YK_ROOM_PASS);
+    pass_time(12 * SECOND);
+    ck_assert_int_ne(with_pass(a, 0), YK_ROOM_PASS);
+    /* who comes into that row afterwards is kept by no old order */
+    a = enters();
+    yk_room_held(room, a, 12, now.steady + 800 * SECOND);
+    yk_room_released(room, a, 12);
+    pass_time(61 * SECOND);
+    ck_assert_int_ne(with_pass(a, 0), YK_ROOM_PASS);
+}
+END_TEST
+
+START_TEST(of_many_orders_those_that_end_last_are_remembered)
+{
+    uint64_t a = enters();
+
+    room->configured.orders = 0;
+    for (uint64_t n = 1; n <= 3 * YK_ROOM_HELD; n++) {
+        yk_room_held(room, a, n,
+                     now.steady + (apr_time_t)(100 + n * 10) * SECOND);
+    }
+    for (uint64_t n = 1; n < 3 * YK_ROOM_HELD; n++) {
+        yk_room_released(room, a, n);
+    }
+    pass_time(330 * SECOND);
+    ck_assert_int_eq(with_pass(a, 0), YK_ROOM_PASS);
+    pass_time(12 * SECOND);
+    ck_assert_int_ne(with_pass(a, 0), YK_ROOM_PASS);
+}
+END_TEST
+
 START_TEST(after_the_last_order_a_pass_reads_for_one_idle_and_counts_no_more)
 {
     uint64_t a = enters();
 
     room->configured.orders = 2;
-    yk_room_bought(room, a, &now);
+    yk_room_bought(room, a, 1, &now);
     ck_assert_int_eq(with_pass(a, 0), YK_ROOM_PASS);
-    yk_room_bought(room, a, &now);
+    yk_room_bought(room, a, 2, &now);
     ck_assert_uint_eq(room->inside, 0);
     ck_assert_int_eq(with_pass(a, 1), YK_ROOM_PASS);
     ck_assert_int_ne(with_pass(a, 0), YK_ROOM_PASS);
@@ -498,6 +542,8 @@ Suite *room_suite(void)
         who_comes_after_his_grace_enters_before_the_next_call,
         a_number_not_heard_of_is_dropped_and_jams_nothing,
         idle_and_visit_end_a_pass_unless_an_order_stays,
+        any_order_alive_keeps_a_pass_and_each_is_released_for_itself,
+        of_many_orders_those_that_end_last_are_remembered,
         after_the_last_order_a_pass_reads_for_one_idle_and_counts_no_more,
         before_the_opening_nobody_is_called_and_then_the_draw_decides,
         a_room_that_is_paused_keeps_everybody_where_he_is,
