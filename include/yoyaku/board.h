@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "cache.h"
 #include "ledger.h"
+#include "lock.h"
 #include "slot.h"
 #include "state.h"
 #include "store.h"
@@ -107,6 +108,10 @@ typedef struct yk_boards_use_t {
     apr_interval_time_t commit_max;
 } yk_boards_use_t;
 void yk_boards_use(const yk_boards_t *boards, yk_boards_use_t *use);
+/** What their locks have counted: the one of the table, and those of all
+ *  entries together. */
+void yk_boards_locks(const yk_boards_t *boards, yk_lock_t *table,
+                     yk_lock_t *entries);
 
 /* ---- finding one ---- */
 

@@ -78,6 +78,8 @@ apr_status_t yk_lock_take(yk_lock_t *lock, int *died, yk_lock_mode_e mode,
                           apr_interval_time_t wait);
 void yk_lock_mend(yk_lock_t *lock);
 void yk_lock_give(yk_lock_t *lock);
+/** Add what a lock has counted to `sum`, for locks that are told as one. */
+void yk_lock_add(yk_lock_t *sum, const yk_lock_t *lock);
 
 /* ---- reading without a lock ---- */
 

@@ -155,7 +155,7 @@ uint32_t yk_stats_paths(yk_stats_t *stats, yk_path_t *paths, apr_pool_t *p);
 json_t *yk_stats_document_rules(const yk_throttle_t *throttle);
 json_t *yk_stats_document_workers(const yk_workers_t *workers, apr_pool_t *p);
 /** @param locks by yk_lock_no_e; NULL where there is none */
-json_t *yk_stats_document_locks(yk_lock_t *const *locks);
+json_t *yk_stats_document_locks(const yk_lock_t *const *locks);
 /** X(member, "help"): what lanes count. */
 #define YK_STATS_LANES(X)                                                      \
     X(wishes, "wishes that stood in a lane")                                   \

@@ -304,6 +304,8 @@ void yk_throttle_bury(yk_throttle_t *throttle, uint32_t pid);
 uint64_t yk_throttle_generation(const yk_throttle_t *throttle);
 yk_workers_t *yk_throttle_workers(const yk_throttle_t *throttle);
 yk_throttle_table_t *yk_throttle_table(const yk_throttle_t *throttle);
+/** The lock of the layout before; NULL: no process uses one. */
+const yk_lock_t *yk_throttle_lock_before(const yk_throttle_t *throttle);
 uint32_t yk_throttle_worker(const yk_throttle_t *throttle);
 uint64_t yk_throttle_identity(const yk_throttle_t *throttle);
 

@@ -115,6 +115,23 @@ void yk_lock_give(yk_lock_t *lock)
     pthread_mutex_unlock(&lock->own.mutex);
 }
 
+void yk_lock_add(yk_lock_t *sum, const yk_lock_t *lock)
+{
+    sum->read_locks += lock->read_locks;
+    sum->read_unlocks += lock->read_unlocks;
+    sum->write_locks += lock->write_locks;
+    sum->write_unlocks += lock->write_unlocks;
+    sum->wait_ns += lock->wait_ns;
+    if (lock->wait_max_ns > sum->wait_max_ns) {
+        sum->wait_max_ns = lock->wait_max_ns;
+    }
+    sum->owners_died += lock->owners_died;
+    sum->timeouts += lock->timeouts;
+    for (int i = 0; i < YK_LOCK_BUCKETS; i++) {
+        sum->waits[i] += lock->waits[i];
+    }
+}
+
 void yk_seq_begin(yk_seq_t *seq)
 {
     atomic_store_explicit(&seq->n, atomic_load(&seq->n) | 1U,

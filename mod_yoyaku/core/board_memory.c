@@ -165,6 +165,19 @@ void yk_boards_use(const yk_boards_t *boards, yk_boards_use_t *use)
 #undef COUNTER
 }
 
+void yk_boards_locks(const yk_boards_t *boards, yk_lock_t *table,
+                     yk_lock_t *entries)
+{
+    memset(table, 0, sizeof(*table));
+    memset(entries, 0, sizeof(*entries));
+    yk_lock_add(table, &boards->head->lock);
+    for (uint32_t i = 0; i < boards->nentries; i++) {
+        if (atomic_load(&boards->entries[i].life) != 0) {
+            yk_lock_add(entries, &boards->entries[i].lock);
+        }
+    }
+}
+
 void yk_boards_refused(yk_boards_t *boards)
 {
     COUNT(boards, refused_early);

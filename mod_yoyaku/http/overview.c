@@ -91,19 +91,25 @@ static void desk_trees(json_t *tree)
     }
 }
 
+/* Each of YK_LOCKS that this configuration uses. */
 static json_t *locks_tree(void)
 {
-    yk_lock_t *locks[YK_LOCK_COUNT] = {NULL};
-    yk_lock_t lanes;
+    const yk_lock_t *locks[YK_LOCK_COUNT] = {NULL};
+    const yk_throttle_t *throttle = yk_http_throttle_shared();
+    yk_lock_t lanes, boards, board;
 
     if (yk_http_lane_shared() != NULL) {
         yk_stats_lane_lock(&lanes, yk_http_lane_shared());
         locks[YK_LOCK_LANE] = &lanes;
     }
-
-    if (yk_http_throttle_shared() != NULL) {
-        locks[YK_LOCK_THROTTLE] =
-            &yk_throttle_table(yk_http_throttle_shared())->lock;
+    if (yk_http_board_boards() != NULL) {
+        yk_boards_locks(yk_http_board_boards(), &boards, &board);
+        locks[YK_LOCK_BOARDS] = &boards;
+        locks[YK_LOCK_BOARD] = &board;
+    }
+    if (throttle != NULL) {
+        locks[YK_LOCK_THROTTLE] = &yk_throttle_table(throttle)->lock;
+        locks[YK_LOCK_THROTTLE_BEFORE] = yk_throttle_lock_before(throttle);
     }
     if (yk_http_room_shared() != NULL) {
         locks[YK_LOCK_ROOM] = yk_rooms_lock(yk_http_room_shared());
@@ -197,14 +203,24 @@ static int send_metrics(request_rec *r, json_t *tree)
         r, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text, len);
 }
 
+/* A child of the configuration before ends too, but its server does not: the
+ * parent counts a new generation before it tells the children. */
+static int is_draining(void)
+{
+    int state = AP_MPMQ_RUNNING, generation = 0;
+
+    ap_mpm_query(AP_MPMQ_MPM_STATE, &state);
+    ap_mpm_query(AP_MPMQ_GENERATION, &generation);
+    return state == AP_MPMQ_STOPPING &&
+           generation == ap_scoreboard_image->global->running_generation;
+}
+
 /* A server that is leaving says 503, so that a balancer sends nobody more. */
 static int send_health(request_rec *r)
 {
     json_t *tree = json_object(), *why = json_array();
-    int state = AP_MPMQ_RUNNING, rv, draining;
+    int draining = is_draining(), rv;
 
-    ap_mpm_query(AP_MPMQ_MPM_STATE, &state);
-    draining = state == AP_MPMQ_STOPPING;
     if (yk_http_throttle_shared() == NULL || yk_http_measure_stats() == NULL) {
         json_array_append_new(why, json_string("no shared state"));
     }

@@ -177,7 +177,8 @@ const char *yk_http_throttle_set(cmd_parms *cmd, void *dummy, int argc,
         }
     }
     else if (argc > 1) {
-        return "YoyakuThrottle off takes nothing else";
+        return "YoyakuThrottle off takes nothing else; for "
+               "example: YoyakuThrottle off";
     }
     if (cmd->path == NULL) {
         server->is_said = 1;

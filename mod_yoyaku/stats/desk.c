@@ -37,21 +37,7 @@ void yk_stats_lane_lock(yk_lock_t *sum, const yk_lanes_t *lanes)
 {
     memset(sum, 0, sizeof(*sum));
     for (uint32_t i = 0; i < YK_LANES; i++) {
-        const yk_lock_t *lock = &lanes->lane[i].lock;
-
-        sum->read_locks += lock->read_locks;
-        sum->read_unlocks += lock->read_unlocks;
-        sum->write_locks += lock->write_locks;
-        sum->write_unlocks += lock->write_unlocks;
-        sum->wait_ns += lock->wait_ns;
-        sum->wait_max_ns = lock->wait_max_ns > sum->wait_max_ns
-                               ? lock->wait_max_ns
-                               : sum->wait_max_ns;
-        sum->owners_died += lock->owners_died;
-        sum->timeouts += lock->timeouts;
-        for (int j = 0; j < YK_LOCK_BUCKETS; j++) {
-            sum->waits[j] += lock->waits[j];
-        }
+        yk_lock_add(sum, &lanes->lane[i].lock);
     }
 }
 

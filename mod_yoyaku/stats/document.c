@@ -178,7 +178,7 @@ static json_t *lock(const yk_lock_t *l, const char *name, const char *what)
     return object;
 }
 
-json_t *yk_stats_document_locks(yk_lock_t *const *locks)
+json_t *yk_stats_document_locks(const yk_lock_t *const *locks)
 {
     static const struct {
         const char *name, *what;

@@ -84,6 +84,11 @@ static yk_lock_t *lock_of(const yk_throttle_before_t *before)
     return (yk_lock_t *)((char *)before->table + before->table->lock_at);
 }
 
+const yk_lock_t *yk_throttle_before_lock_of(const yk_throttle_before_t *before)
+{
+    return is_sound(before) ? lock_of(before) : NULL;
+}
+
 apr_status_t yk_throttle_before_lock(yk_throttle_before_t *before,
                                      apr_interval_time_t wait)
 {

@@ -28,6 +28,9 @@ yk_throttle_before_t *yk_throttle_before_find(const char *folder,
                                               const yk_workers_t *workers,
                                               apr_pool_t *p);
 
+/** Its lock, to be looked at; NULL: the file is not what it says. */
+const yk_lock_t *yk_throttle_before_lock_of(const yk_throttle_before_t *before);
+
 apr_status_t yk_throttle_before_lock(yk_throttle_before_t *before,
                                      apr_interval_time_t wait);
 

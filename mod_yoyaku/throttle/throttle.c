@@ -157,6 +157,13 @@ yk_throttle_table_t *yk_throttle_table(const yk_throttle_t *throttle)
     return throttle->table;
 }
 
+const yk_lock_t *yk_throttle_lock_before(const yk_throttle_t *throttle)
+{
+    return throttle->before != NULL
+               ? yk_throttle_before_lock_of(throttle->before)
+               : NULL;
+}
+
 uint32_t yk_throttle_worker(const yk_throttle_t *throttle)
 {
     return throttle->worker;
