@@ -51,7 +51,10 @@ typedef struct yk_workers_t {
     _Atomic uint64_t graves;    /**< rows that became empty by a death */
     _Atomic uint64_t probed_us; /**< steady clock; who looked last */
     _Atomic uint32_t high;      /**< no row at or above was ever used */
-    uint32_t spare[11];
+    uint32_t spare0;
+    _Atomic uint64_t left_us; /**< steady; when the last one grown too large
+                                   was let go */
+    uint32_t spare[8];
     yk_worker_t worker[YK_WORKERS_MAX];
 } yk_workers_t;
 

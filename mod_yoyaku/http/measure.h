@@ -37,8 +37,13 @@ void yk_http_keepalive_decide(request_rec *r);
 
 /* ---- recycle.c ---- */
 
-/** After a response: look at this worker's size, and end it if it must. */
+/** After a response: look at this worker's size; may it go, it ends with its
+ *  connection. */
 void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb);
+/** Of a worker that ends: its client is told that the connection does. */
+void yk_http_recycle_decide(request_rec *r);
+/** The pre_close_connection hook: a worker that is to end ends now. */
+int yk_http_recycle_leave(conn_rec *c);
 
 const char *yk_http_measure_set_history(cmd_parms *cmd, void *dummy,
                                         const char *arg);

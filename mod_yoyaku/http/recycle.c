@@ -16,6 +16,13 @@
 #define ROLLUP_AGE (10 * APR_USEC_PER_SEC)
 #define ONE_IN 20 /* workers may be leaving at a time */
 
+/* So long one that leaves is missed: the parent sees its end within a second,
+ * and starts the next one when it looks for idle ones, a second later. */
+#define MISSED (2 * APR_USEC_PER_SEC)
+
+/* This worker ends with its connection. Under prefork alone. */
+static int going;
+
 static int read_file(char *text, size_t size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -68,28 +75,66 @@ static apr_int64_t private_kb(yk_worker_t *w)
     return (apr_int64_t)kb;
 }
 
-/* May this worker go? Its mark stands before the count, so two that ask at
- * once may both be put off, but never both go. */
-static int may_leave(yk_workers_t *workers, yk_worker_t *w)
+static void count(const yk_workers_t *workers, uint32_t *alive,
+                  uint32_t *leaving)
 {
-    uint32_t high = atomic_load(&workers->high), alive = 0, leaving = 0;
+    uint32_t high = atomic_load(&workers->high);
 
-    atomic_store(&w->leaving, 1);
+    *alive = *leaving = 0;
     for (uint32_t i = 0; i < high && i < YK_WORKERS_MAX; i++) {
         if (atomic_load(&workers->worker[i].identity) != 0) {
-            alive++;
-            leaving += atomic_load(&workers->worker[i].leaving) != 0;
+            ++*alive;
+            *leaving += atomic_load(&workers->worker[i].leaving) != 0;
         }
     }
-    if (leaving > 1 && leaving * ONE_IN > alive) {
-        atomic_store(&w->leaving, 0);
+}
+
+/* Has the last one that went been replaced? One in twenty is missed at most:
+ * of twenty workers one goes every two seconds, of five one every eight. */
+static int is_time(const yk_workers_t *workers, uint32_t alive, apr_time_t now)
+{
+    apr_time_t last = (apr_time_t)atomic_load(&workers->left_us);
+
+    return last == 0 || now < last ||
+           now - last >= MISSED * ONE_IN / (alive > 0 ? alive : 1);
+}
+
+/* May this worker go? Of two that ask at once one goes. */
+static int may_leave(yk_workers_t *workers, yk_worker_t *w, apr_time_t now)
+{
+    uint64_t last = atomic_load(&workers->left_us);
+    uint32_t alive, leaving;
+
+    count(workers, &alive, &leaving);
+    if (!is_time(workers, alive, now) ||
+        (leaving > 0 && (leaving + 1) * ONE_IN > alive) ||
+        !atomic_compare_exchange_strong(&workers->left_us, &last,
+                                        (uint64_t)now)) {
         return 0;
     }
+    atomic_store(&w->leaving, 1);
     return 1;
 }
 
+/* A kept connection was promised: its client is told with the next response,
+ * so that nobody sends into one that is closed. */
+void yk_http_recycle_decide(request_rec *r)
+{
+    if (going) {
+        r->connection->keepalive = AP_CONN_CLOSE;
+    }
+}
+
 /* A prefork child that gets the signal of a graceful restart ends when its
- * connection is done with. */
+ * connection is done with, and this is the end of its connection. */
+int yk_http_recycle_leave(conn_rec *c)
+{
+    if (going) {
+        kill(getpid(), AP_SIG_GRACEFUL);
+    }
+    return OK;
+}
+
 static void leave(request_rec *r, apr_int64_t kb)
 {
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
@@ -97,8 +142,7 @@ static void leave(request_rec *r, apr_int64_t kb)
                   " KB and ends",
                   kb);
     yk_stats_add(yk_http_measure_stats(), YK_TOTAL_RECYCLED, 1);
-    r->connection->keepalive = AP_CONN_CLOSE;
-    kill(getpid(), AP_SIG_GRACEFUL);
+    going = 1;
 }
 
 void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
@@ -108,7 +152,8 @@ void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
     apr_time_t now = yk_state_now();
     yk_workers_t *workers;
     yk_worker_t *w;
-    apr_int64_t kb = 0;
+    apr_int64_t kb;
+    uint32_t alive, leaving;
     int is_threaded = 0;
 
     if (throttle == NULL || yk_throttle_worker(throttle) == YK_WORKER_NONE) {
@@ -119,7 +164,7 @@ void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
     atomic_fetch_add_explicit(&w->requests, 1, memory_order_relaxed);
     if (now - atomic_load(&rollup_at) >= ROLLUP_AGE) {
         atomic_store(&rollup_at, now);
-        kb = private_kb(w);
+        private_kb(w);
     }
     if (above_kb <= 0 || atomic_load(&w->leaving) ||
         now - atomic_load(&statm_at) < STATM_AGE) {
@@ -130,11 +175,15 @@ void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
     if (is_threaded || own_kb(w) <= above_kb) {
         return;
     }
-    kb = private_kb(w);
+    /* only who might go now is worth a close look */
+    count(workers, &alive, &leaving);
+    kb = is_time(workers, alive, now)
+             ? private_kb(w)
+             : (apr_int64_t)atomic_load(&w->private_kb);
     if (kb <= above_kb) {
         return;
     }
-    if (!may_leave(workers, w)) {
+    if (!may_leave(workers, w, now)) {
         yk_stats_add(yk_http_measure_stats(), YK_TOTAL_RECYCLE_PUT_OFF, 1);
         return;
     }
