@@ -38,6 +38,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers",
                             "own: the test starts servers of its own")
     config.addinivalue_line("markers", "prefork: says nothing about event")
+    config.addinivalue_line("markers", "threads: says nothing about prefork")
     build = pathlib.Path(config.getoption("--build"))
     for name in ("mod_yoyaku.so", "yoyakuctl"):
         if not (build / name).exists():
@@ -46,9 +47,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--mpm") == "prefork":
-        return
-    gone = [item for item in items if item.get_closest_marker("prefork")]
+    other = "threads" if config.getoption("--mpm") == "prefork" else "prefork"
+    gone = [item for item in items if item.get_closest_marker(other)]
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in gone]

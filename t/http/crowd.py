@@ -96,8 +96,10 @@ class Application:
 class Client(threading.Thread):
     """One request on a connection of its own."""
 
-    def __init__(self, port, path, headers=None, method="GET", body=None):
+    def __init__(self, port, path, headers=None, method="GET", body=None,
+                 source="127.0.0.1"):
         super().__init__(daemon=True)
+        self.source = source
         self.port, self.path, self.method = port, path, method
         self.headers, self.body = headers or {}, body
         self.status = self.answer = self.got = None
@@ -105,8 +107,9 @@ class Client(threading.Thread):
 
     def run(self):
         try:
-            line = http.client.HTTPConnection("127.0.0.1", self.port,
-                                              timeout=90)
+            line = http.client.HTTPConnection(
+                "127.0.0.1", self.port, timeout=90,
+                source_address=(self.source, 0))
             line.request(self.method, self.path, self.body, self.headers)
             answer = line.getresponse()
             self.answer = answer.read()

@@ -330,6 +330,43 @@ def test_cookies_switched_off_and_ten_tabs_jam_nothing(house):
     assert room_of(h)["passes"] == 1
 
 
+def test_two_clicks_at_once_are_one_visitor(house):
+    h = house("active=2 rate=100/s grace=1s")
+    one = Visitor(h)
+    assert one.ask() == 302
+    twins = [Visitor(h), Visitor(h)]
+    for twin in twins:
+        twin.jar = dict(one.jar)
+    h.app.pause = 0.3
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda twin: twin.ask(), twins)) == [200, 200]
+    seen = room_of(h)
+    assert seen["passes"] == seen["counters"]["redeemed"] == 1
+
+
+def test_the_visitor_s_clock_changes_nothing(house):
+    """How long a number or a pass holds is counted here alone: no cookie names
+    a time, and what a client says of the time is not heard."""
+    h = house()
+    inside, waiting = Visitor(h), Visitor(h)
+    wrong = {"Date": "Thu, 01 Jan 1970 00:00:00 GMT",
+             "If-Modified-Since": "Fri, 31 Dec 2099 23:59:59 GMT"}
+    assert inside.ask(**wrong) == 302
+    for visitor, status in ((inside, 200), (waiting, 503)):
+        assert visitor.ask(**wrong) == status
+        for cookie in visitor.got.get_all("Set-Cookie"):
+            if "Max-Age=0" not in cookie:
+                assert "expires" not in cookie.lower()
+                assert "max-age" not in cookie.lower()
+    # a pass dated by hand is another's
+    kind, number, issued, mac = inside.jar["yoyaku_pass_sale"].split(".")
+    thief = Visitor(h)
+    thief.jar = {"yoyaku_pass_sale": f"{kind}.{number}."
+                 f"{int(issued, 16) + 1:x}.{mac}"}
+    assert thief.ask() == 503
+    assert room_of(h)["counters"]["forged"] == 1
+
+
 def test_the_page_may_be_replaced(house, tmp_path):
     page = tmp_path / "own.html"
     page.write_text("<p>{{room}} {{position}}</p>")

@@ -2,11 +2,13 @@
 """YoyakuThrottle through deaths, restarts and changes: never more than the
 limit, nobody lost, counts right within a second."""
 import itertools
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -131,6 +133,8 @@ def test_nobody_runs_who_should_not_when_workers_die_all_the_time(house):
 
 
 def test_graceful_again_and_again_never_runs_more_than_the_limit(house):
+    """Twelve times, once a second; YK_GRACEFULS=60 makes it the minute that
+    was watched by hand."""
     h = house(rule("limit=2 refuse-after=60s"), workers=40)
     h.app.is_open, h.app.pause = True, 0.05
     load = Load(h, 12)
@@ -346,3 +350,18 @@ def test_limits_change_under_load_and_hold(house):
         time.sleep(0.7)
         assert 0 < h.app.most <= limit
     assert set(load.stop()) == {200}
+
+
+@pytest.mark.prefork
+def test_beside_a_limit_that_is_a_counter(build):
+    """Killed workers and graceful restarts, on mod_qos and on ours."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    done = subprocess.run(
+        [sys.executable, os.path.join(root, "loadtest/arms/qos/experiment"),
+         "--json"], env={**os.environ, "YK_BUILD": build}, text=True,
+        capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["killed yoyaku"] < 1.2 and seen["graceful yoyaku"] == 2
+    # if these ever hold, the experiment shows nothing any more
+    assert seen["killed qos"] is None and seen["graceful qos"] > 2

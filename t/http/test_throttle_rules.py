@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """YoyakuThrottle on a real server: who runs, who waits, who is sent away."""
+import base64
+import hashlib
 import itertools
 import os
 import pathlib
@@ -72,27 +74,39 @@ def test_more_than_busy_are_refused_with_retry_after(house):
     assert h.rule("app")["refused"]["busy"] == 2
 
 
+AUTH = """AuthType Basic
+AuthName app
+AuthUserFile "@FILE@"
+Require valid-user"""
+
+
+def basic(name):
+    return {"headers": {"Authorization": "Basic " + base64.b64encode(
+        f"{name}:{name}".encode()).decode()}}
+
+
 @pytest.mark.parametrize("by,one,other", [
-    ("%{REMOTE_USER}", {"Authorization": "Basic YTph"},
-     {"Authorization": "Basic YjpiCg=="}),
-    ("%{HTTP_COOKIE}", {"Cookie": "who=a"}, {"Cookie": "who=b"}),
-    ("%{REMOTE_ADDR}%{req:X-Else}", {}, {"X-Else": "1"}),
-])
+    ("", basic("anna"), basic("otto")),  # REMOTE_USER where nothing is said
+    ("by=%{HTTP_COOKIE}", {"headers": {"Cookie": "who=a"}},
+     {"headers": {"Cookie": "who=b"}}),
+    ("by=%{REMOTE_ADDR}", {"source": "127.0.0.2"}, {"source": "127.0.0.3"}),
+], ids=["user", "cookie", "address"])
 def test_a_user_at_per_user_waits_and_blocks_nobody(house, by, one, other,
-                                                    tmp_path):
-    users = tmp_path / "users"
-    users.write_text("a:a\n")
-    auth = ""
-    if "USER" in by:
-        auth = "SetEnvIf Authorization YTph REMOTE_USER=a"
-        by = "%{reqenv:REMOTE_USER}"
-    h = house(f'{auth}\n<Location "/app">\n'
-              f'YoyakuThrottle app limit=3 per-user=1 "by={by}"\n</Location>')
-    clients = [h.come("/app/1", headers=one)]
+                                                    folder):
+    users = pathlib.Path(folder, "users")  # its reader is not root
+    users.write_text("".join(
+        f"{name}:{{SHA}}"
+        + base64.b64encode(hashlib.sha1(name.encode()).digest()).decode()
+        + "\n" for name in ("anna", "otto")))
+    auth = "" if by else AUTH.replace("@FILE@", str(users))
+    said = f'"{by}"' if by else ""
+    h = house(f'<Location "/app">\n{auth}\n'
+              f"YoyakuThrottle app limit=3 per-user=1 {said}\n</Location>")
+    clients = [h.come("/app/1", **one)]
     h.await_rule("app", running=1)
-    clients.append(h.come("/app/2", headers=one))
+    clients.append(h.come("/app/2", **one))
     h.await_rule("app", running=1, queued=1)
-    clients.append(h.come("/app/3", headers=other))
+    clients.append(h.come("/app/3", **other))
     h.await_rule("app", running=2, queued=1)
     h.app.open_gate()
     for client in clients:
