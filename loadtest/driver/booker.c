@@ -69,6 +69,10 @@ void load_booker_begin(load_booker_t *b, uint64_t journey, int64_t due_us)
     b->number[0] = '\0';
     b->looked = b->again = b->doubt = 0;
     memset(b->cookies, 0, sizeof(b->cookies));
+    if (s->ncookies > 0) {
+        snprintf(b->cookies[0], sizeof(b->cookies[0]), "%s",
+                 s->cookies[journey % s->ncookies]);
+    }
     b->party = s->party_min +
                load_random_below(&b->random, s->party_max - s->party_min + 1);
     b->wanted = b->browses || !has_step(s, LOAD_ACTION_HOLD)

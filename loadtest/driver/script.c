@@ -142,29 +142,30 @@ static int read_slot(load_script_t *s, const char *value)
     return 1;
 }
 
-static int read_places(load_script_t *s, const char *path)
+/* A file's lines, added to the list. */
+static int read_lines(char ***list, uint32_t *n, const char *path)
 {
     FILE *in = fopen(path, "r");
     char line[256];
-    uint32_t space = 0;
+    uint32_t space = *n;
 
     if (in == NULL) {
         return 0;
     }
     while (fgets(line, sizeof(line), in) != NULL) {
         line[strcspn(line, "\r\n")] = '\0';
-        if (s->nplaces == space) {
+        if (*n == space) {
             space = space == 0 ? 1024 : 2 * space;
-            s->places = realloc(s->places, space * sizeof(*s->places));
-            if (s->places == NULL) {
+            *list = realloc(*list, space * sizeof(**list));
+            if (*list == NULL) {
                 perror("driver: memory");
                 exit(1);
             }
         }
-        s->places[s->nplaces++] = strdup(line);
+        (*list)[(*n)++] = strdup(line);
     }
     fclose(in);
-    return s->nplaces > 0;
+    return *n > 0;
 }
 
 static int read_url(load_script_t *s, const char *value)
@@ -270,7 +271,8 @@ static int read_real(double *number, const char *value)
     X("type", (s->type = strdup(v)) != NULL)                                   \
     X("action", read_action(s, v))                                             \
     X("slot", read_slot(s, v))                                                 \
-    X("places", read_places(s, v))                                             \
+    X("places", read_lines(&s->places, &s->nplaces, v))                        \
+    X("cookies", read_lines(&s->cookies, &s->ncookies, v))                     \
     X("steps", read_steps(s, v))                                               \
     X("browse", read_number(&s->browse, v))                                    \
     X("abandon", read_number(&s->abandon, v))                                  \
@@ -350,6 +352,7 @@ void load_script_drop(load_script_t *s)
     }
     drop_list(s->slots, s->nslots);
     drop_list(s->places, s->nplaces);
+    drop_list(s->cookies, s->ncookies);
     free(s->host);
     free(s->type);
     free(s->record);

@@ -16,6 +16,7 @@
  * whatever thread does it.
  *
  *   url http[s]://127.0.0.1:8080     slot demo            places FILE
+ *   cookies FILE
  *   action hold POST /yoyaku/slots/{slot}/holds {"places":[{places}]}
  *   steps slot plan board hold more exchange checkout confirm
  */
@@ -80,6 +81,9 @@ typedef struct load_script_t {
     char **slots;
     uint32_t nplaces;
     char **places; /**< guids in plan order, the same for all slots */
+    uint32_t ncookies;
+    char *
+        *cookies; /**< what visitors come with, one each in turn; NULL: none */
 
     uint32_t nsteps;
     load_action_e steps[LOAD_STEPS_MAX];

@@ -12,6 +12,7 @@ import sys
 from servers import ServerError
 
 from . import measures, report, runs, stand
+from . import crowded  # noqa: F401  registers its measures
 
 
 def parser():
@@ -62,7 +63,9 @@ def one(name, args, where):
                                                   default=0), 1),
             "valid": not voids, "reason": "; ".join(voids) or None,
             "verdict": "void" if voids else
-            "finding" if finding else "not a finding"}, context.conditions
+            "finding" if finding else "not a finding",
+            **({"shown": found["shown"]} if "shown" in found else {})
+            }, context.conditions
 
 
 def run(argv):

@@ -275,7 +275,7 @@ def old_5m_rows_over_empty(c):
 
 
 @measure("holds a second on the second day, over the first")
-def day_two_over_day_one(c):
+def holds_second_day_over_first(c):
     second, first = (c.stand(start=False) for _ in range(2))
     for on in (second, first):
         on.own_clock = True
@@ -370,41 +370,3 @@ def snapshot_over_memcached_pass(c):
                      lambda: look("memcached-board", kept))
     same_size(c, sizes)
     return found
-
-
-# ---- the rush ----
-
-@measure("what a throttle that never refuses costs a trivial POST, percent",
-         ("YoyakuThrottle",))
-def throttle_cost_percent(c):
-    conf = ('<Location "/trivial">\n    YoyakuThrottle load limit=60 '
-            "overflow=0 busy=500\n</Location>\n")
-    with_ = c.stand(("trivial",), conf=conf)
-    without = c.stand(("trivial",))
-    # fewer bookers than the limit: nobody ever waits
-    found = c.versus(
-        lambda: c.shot(with_, "trivial", "posts", ["x"], bookers=40),
-        lambda: c.shot(without, "trivial", "posts", ["x"], bookers=40))
-    if found["value"] is None:
-        return found
-    low, high = found["spread"]
-    return {"value": round(100 * (1 - found["value"]), 2),
-            "spread": (round(100 * (1 - high), 2), round(100 * (1 - low), 2)),
-            "finding": found["finding"]}
-
-
-@measure("a waiting visitor's question, over the trivial handler",
-         ("YoyakuWaitingRoom",))
-def room_poll_over_trivial(c):
-    key = c.folder / "key"
-    c.folder.mkdir(parents=True, exist_ok=True)
-    key.write_text("k" * 64)
-    key.chmod(0o600)
-    conf = (f'YoyakuKeyFile "{key}"\n<Location "/trivial/board">\n'
-            "    YoyakuWaitingRoom load active=1 rate=1/s\n</Location>\n")
-    asks, without = c.stand(("trivial",), conf=conf), c.stand(("trivial",))
-
-    def poll():
-        return c.shot(asks, "trivial", "boards", ["x"], prove=False,
-                      options={"header": "Yoyaku-Room: ask"})
-    return c.versus(poll, lambda: c.shot(without, "trivial", "boards", ["x"]))

@@ -20,6 +20,8 @@ font:12px system-ui,sans-serif;fill:currentColor}.grid{stroke:#d0d0d0}
 @media(prefers-color-scheme:dark){body{background:#161616;color:#e8e8e8}
 .grid{stroke:#444}.void{background:#453800}.wrong{color:#ff8a80}
 .right{color:#8fd694}td,th{border-color:#444}}
+.beside{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
+.beside figure{margin:0}
 """
 
 
@@ -215,10 +217,25 @@ def _both(rows):
 
 
 def measure_html(run):
-    return table(("measure", "value", "spread", "valid", "verdict", "reason"),
-                 [(name, one["value"], one["spread"], one["valid"],
-                   one["verdict"], one["reason"] or "")
-                  for name, one in run["measures"].items()])
+    parts = [table(("measure", "value", "spread", "valid", "verdict",
+                    "reason"),
+                   [(name, one["value"], one["spread"], one["valid"],
+                     one["verdict"], one["reason"] or "")
+                    for name, one in run["measures"].items()])]
+    for name, one in run["measures"].items():
+        if "shown" in one:
+            parts += [f"<h3>{esc(name)}</h3>", shown_html(one["shown"])]
+    return "".join(parts)
+
+
+def shown_html(shown):
+    """What a measure saw beside its value: {"said", "charts": [{"title",
+    "unit", "groups"}]}; the charts side by side."""
+    charts = "".join(
+        "<figure>" + svg.bars(one["title"], one["unit"], one["groups"])
+        + f"<figcaption>{esc(one['title'])}</figcaption></figure>"
+        for one in shown["charts"])
+    return f'<p>{esc(shown["said"])}</p><div class="beside">{charts}</div>'
 
 
 PARTS = {"rush": rush_html, "ladder": ladder_html, "measure": measure_html}

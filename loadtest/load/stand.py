@@ -22,7 +22,7 @@ BUILD = ROOT / "build"
 RUNS = BUILD / "load"
 HALLS = ROOT / "loadtest" / "halls"
 TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial",
-           "mod_load_memcached")
+           "mod_load_memcached", "mod_load_heavy")
 
 # Notes of the module beside what httpd knows; every arm is logged alike.
 LOG = (r'CustomLog "@LOG@" "%{msec}t %P %m %U %>s %b %D '
@@ -220,7 +220,8 @@ class Stand:
     def ctl(self, *args, check=True):
         done = subprocess.run(
             [os.path.join(self.build, "yoyakuctl"), *args], text=True,
-            env={**os.environ, "YOYAKU_DB": self.database.params()},
+            env={**os.environ, "YOYAKU_DB": self.database.params(),
+                 "YOYAKU_STATE": self.httpd.state if self.httpd else ""},
             capture_output=True, check=False)
         if check and done.returncode != 0:
             raise ServerError(f"yoyakuctl {' '.join(args)}: {done.stderr}")
