@@ -99,6 +99,9 @@ apr_status_t yk_state_attach(yk_state_t **state, const yk_state_kind_t *kind,
 
 void *yk_state_memory(const yk_state_t *state);
 
+/** 1: there before this call; 0: made by it. */
+int yk_state_was_found(const yk_state_t *state);
+
 /**
  * The newest file of the kind in another layout, mapped for writing.
  * @param size its size: nothing beyond it may be touched

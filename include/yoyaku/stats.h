@@ -32,7 +32,7 @@
  * any thread may use it.
  */
 
-#define YK_STATS_LAYOUT 1
+#define YK_STATS_LAYOUT 2
 #define YK_STATS_MINUTES 40320 /**< 28 days */
 #define YK_STATS_RULES 64      /**< rows of rules that have a history */
 #define YK_STATS_PATHS 512
@@ -80,15 +80,27 @@ typedef struct yk_minute_t {
 
 _Static_assert(sizeof(yk_minute_t) == 64, "a cache line");
 
+/** X(member) of a rule's minute that are summed over a period */
+#define YK_RULE_MINUTE_SUMS(X)                                                 \
+    X(requests)                                                                \
+    X(refused)                                                                 \
+    X(connections)                                                             \
+    X(unavailable)                                                             \
+    X(wait_us)                                                                 \
+    X(bytes_sent)                                                              \
+    X(bytes_before)
+
 typedef struct yk_rule_minute_t {
     _Atomic uint32_t minute;
     uint32_t name; /**< a hash of the rule's */
-    _Atomic uint32_t requests, refused;
     _Atomic uint32_t peak_running, peak_queued;
-    _Atomic uint64_t wait_us;
+    _Atomic uint32_t requests, refused;
+    _Atomic uint32_t connections, unavailable; /**< answers: 503, by whomever */
+    _Atomic uint64_t wait_us, bytes_sent, bytes_before;
+    uint64_t spare;
 } yk_rule_minute_t;
 
-_Static_assert(sizeof(yk_rule_minute_t) == 32, "half a cache line");
+_Static_assert(sizeof(yk_rule_minute_t) == 64, "a cache line");
 
 typedef struct yk_path_t {
     char prefix[YK_STATS_PATH];
@@ -106,6 +118,7 @@ typedef struct yk_sample_t {
     int status;
     uint64_t bytes_sent, bytes_before;
     uint64_t wall_us, cpu_us, grown_kb;
+    int is_first; /**< of its connection */
 } yk_sample_t;
 
 typedef struct yk_stats_t yk_stats_t;
@@ -132,6 +145,10 @@ void yk_stats_peak(yk_stats_t *stats, uint32_t running, uint32_t queued,
 void yk_stats_rule(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
                    int arrived, int refused, uint64_t waited_us,
                    apr_time_t now);
+
+/** A request that had come under the rule was answered. */
+void yk_stats_rule_answer(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                          const yk_sample_t *sample, apr_time_t now);
 
 /** Sums and peaks of the minutes from .. to (both of the epoch). */
 void yk_stats_period(const yk_stats_t *stats, yk_minute_t *sum, uint32_t from,
@@ -210,11 +227,12 @@ void yk_stats_lane_lock(yk_lock_t *sum, const yk_lanes_t *lanes);
 json_t *yk_stats_document_totals(const yk_stats_t *stats);
 json_t *yk_stats_document_paths(yk_stats_t *stats, uint32_t most,
                                 apr_pool_t *p);
-/** Sums from `now` back, and one row each `step` minutes. */
+/** Sums of so many minutes up to `now`, of all and of each rule, and one row
+ *  each `step` minutes. */
 json_t *yk_stats_document_history(const yk_stats_t *stats,
                                   const yk_throttle_t *throttle,
                                   uint32_t minutes, uint32_t step,
-                                  apr_time_t now);
+                                  apr_time_t now, apr_pool_t *p);
 
 /* ---- metrics.c ---- */
 

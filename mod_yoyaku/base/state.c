@@ -20,6 +20,7 @@ struct yk_state_t {
     void *memory;
     apr_size_t size;
     const char *path;
+    int found;
 };
 
 apr_time_t yk_state_now(void)
@@ -206,6 +207,9 @@ static apr_status_t find(yk_state_t **state, const yk_state_kind_t *kind,
         apr_pool_cleanup_run(p, *state, unmap);
         rv = APR_EMISMATCH;
     }
+    if (rv == APR_SUCCESS) {
+        (*state)->found = 1;
+    }
     return rv;
 }
 
@@ -337,4 +341,9 @@ apr_status_t yk_state_unlink(const yk_state_t *state)
 void *yk_state_memory(const yk_state_t *state)
 {
     return state->memory;
+}
+
+int yk_state_was_found(const yk_state_t *state)
+{
+    return state->found;
 }

@@ -29,7 +29,8 @@ typedef struct measure_t {
     pthread_t thread;
     apr_time_t cpu_us;
     long peak_kb;
-    int ended; /* cpu_us and peak_kb are what it cost */
+    int ended;    /* cpu_us and peak_kb are what it cost */
+    int is_first; /* of its connection */
     apr_uint64_t bytes_before;
 } measure_t;
 
@@ -115,6 +116,8 @@ static int post_read_request(request_rec *r)
     m->thread = pthread_self();
     m->cpu_us = cpu_now();
     m->peak_kb = peak_now();
+    m->is_first =
+        r->connection->master == NULL && r->connection->keepalives == 0;
     apr_pool_userdata_setn(m, NOTE_KEY, NULL, r->pool);
     return DECLINED;
 }
@@ -192,6 +195,7 @@ static int log_transaction(request_rec *r)
     const request_rec *last = r;
     measure_t *m;
     yk_sample_t sample = {0};
+    uint32_t rows[2], nrows;
     apr_time_t now = apr_time_now();
 
     if (stats == NULL || r->the_request == NULL) {
@@ -204,6 +208,7 @@ static int log_transaction(request_rec *r)
     if (m != NULL) {
         end(m);
         sample.bytes_before = m->bytes_before;
+        sample.is_first = m->is_first;
         if (m->ended) {
             sample.cpu_us = (uint64_t)m->cpu_us;
             sample.grown_kb = m->peak_kb > 0 ? (uint64_t)m->peak_kb : 0;
@@ -219,6 +224,13 @@ static int log_transaction(request_rec *r)
     sample.wall_us =
         now > r->request_time ? (uint64_t)(now - r->request_time) : 0;
     yk_stats_request(stats, &sample, now);
+    nrows = yk_http_throttle_rows(r, rows);
+    for (uint32_t i = 0; i < nrows; i++) {
+        yk_stats_rule_answer(
+            stats, rows[i],
+            &yk_throttle_table(yk_http_throttle_shared())->rule[rows[i]],
+            &sample, now);
+    }
     peaks();
     yk_http_recycle_look(r, conf->recycle_kb);
     return DECLINED;

@@ -43,11 +43,12 @@ static json_t *server_tree(request_rec *r)
     return object;
 }
 
-/* ?history=24h&step=60 */
+/* ?history=24h&step=60&until=2026-11-30T18:00Z */
 static void history_add(json_t *tree, request_rec *r)
 {
     apr_table_t *args;
     const char *text;
+    apr_time_t until = apr_time_now();
     int64_t us;
     uint32_t minutes, step;
 
@@ -69,10 +70,14 @@ static void history_add(json_t *tree, request_rec *r)
     while (minutes / step > ROWS) {
         step *= 2;
     }
+    text = apr_table_get(args, "until");
+    if (text != NULL && yk_time_parse(&until, text) != APR_SUCCESS) {
+        until = apr_time_now();
+    }
     json_object_set_new(tree, "history",
                         yk_stats_document_history(
                             yk_http_measure_stats(), yk_http_throttle_shared(),
-                            minutes, step, apr_time_now()));
+                            minutes, step, until, r->pool));
 }
 
 static void desk_trees(json_t *tree)

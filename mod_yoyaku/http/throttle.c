@@ -26,6 +26,7 @@ typedef struct claim_t {
     int container_asked, server_asked;
     uint32_t container, server; /* holders, or YK_HOLDER_NONE */
     const char *names;          /* of the rules it came under */
+    uint32_t rows[2], nrows;    /* theirs */
     apr_time_t waited;
     int is_filtered; /* the filter that gives back is in place */
 } claim_t;
@@ -142,6 +143,16 @@ static int log_transaction(request_rec *r)
         give_all_back(claim);
     }
     return DECLINED;
+}
+
+uint32_t yk_http_throttle_rows(const request_rec *r, uint32_t rows[2])
+{
+    const claim_t *claim = shared != NULL ? claim_find(r) : NULL;
+
+    for (uint32_t i = 0; claim != NULL && i < claim->nrows; i++) {
+        rows[i] = claim->rows[i];
+    }
+    return claim != NULL ? claim->nrows : 0;
 }
 
 /* ---- asking ---- */
@@ -289,6 +300,11 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
 
 static void named(request_rec *r, claim_t *claim, const yk_http_rule_t *rule)
 {
+    uint32_t row = atomic_load(&rule->row);
+
+    if (claim->nrows < 2 && row != YK_RULE_NONE) {
+        claim->rows[claim->nrows++] = row;
+    }
     claim->names = claim->names == NULL ? rule->name
                                         : apr_pstrcat(r->pool, claim->names,
                                                       ",", rule->name, NULL);
@@ -304,10 +320,11 @@ static int ask_all(request_rec *r, claim_t *claim, yk_http_rule_t *container,
 
     if (container != NULL && !claim->container_asked) {
         int held_server = claim->server != YK_HOLDER_NONE;
+        int rv = ask(r, claim, &why, &first, bypass);
 
         claim->container_asked = 1;
         named(r, claim, container);
-        if (ask(r, claim, &why, &first, bypass) != OK) {
+        if (rv != OK) {
             give_all_back(claim);
             notes_set(r, claim);
             return refuse(r, container, why);
@@ -318,9 +335,11 @@ static int ask_all(request_rec *r, claim_t *claim, yk_http_rule_t *container,
         }
     }
     if (server != NULL && server != container && !claim->server_asked) {
+        int rv = ask(r, claim, &why, &second, bypass);
+
         claim->server_asked = 1;
         named(r, claim, server);
-        if (ask(r, claim, &why, &second, bypass) != OK) {
+        if (rv != OK) {
             give_all_back(claim);
             notes_set(r, claim);
             return refuse(r, server, why);

@@ -95,4 +95,7 @@ yk_throttle_t *yk_http_throttle_shared(void);
  *  and health handlers. */
 int yk_http_throttle_is_exempt(const request_rec *r);
 
+/** Rows of the rules this request came under. @return how many: 0 .. 2 */
+uint32_t yk_http_throttle_rows(const request_rec *r, uint32_t rows[2]);
+
 #endif

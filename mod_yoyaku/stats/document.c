@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
+#include "yoyaku/text.h"
 
 static void put(json_t *object, const char *name, uint64_t n)
 {
@@ -256,27 +257,43 @@ static json_t *rule_period(const yk_stats_t *stats, const yk_rule_t *r,
 
     yk_stats_rule_period(stats, &sum, number, r->name, from, to);
     put(object, "from", (uint64_t)from * 60);
-    put(object, "requests", sum.requests);
-    put(object, "refused", sum.refused);
+    put(object, "minutes", to - from + 1);
+#define MEMBER(member) put(object, #member, sum.member);
+    YK_RULE_MINUTE_SUMS(MEMBER)
+#undef MEMBER
     put(object, "peak_running", sum.peak_running);
     put(object, "peak_queued", sum.peak_queued);
     put(object, "wait_ms", sum.wait_us / 1000);
     return object;
 }
 
+static json_t *rule_total(const yk_stats_t *stats, const yk_rule_t *r,
+                          uint32_t number, uint32_t from, uint32_t to)
+{
+    json_t *object = rule_period(stats, r, number, from, to);
+
+    json_object_set_new(object, "name", json_string(r->name));
+    return object;
+}
+
 json_t *yk_stats_document_history(const yk_stats_t *stats,
                                   const yk_throttle_t *throttle,
                                   uint32_t minutes, uint32_t step,
-                                  apr_time_t now)
+                                  apr_time_t now, apr_pool_t *p)
 {
     uint32_t to = (uint32_t)(now / (60 * APR_USEC_PER_SEC));
     uint32_t first = to - minutes + 1;
     json_t *object = json_object(), *rows = json_array(),
-           *rules = json_object();
+           *rules = json_object(), *totals = json_array();
 
     json_object_set_new(object, "all", period(stats, first, to));
     for (uint32_t at = first; at <= to; at += step) {
-        json_array_append_new(rows, period(stats, at, at + step - 1));
+        json_t *row = period(stats, at, at + step - 1);
+
+        json_object_set_new(
+            row, "at",
+            json_string(yk_time_write(apr_time_from_sec(at * 60LL), p)));
+        json_array_append_new(rows, row);
     }
     json_object_set_new(object, "rows", rows);
     for (uint32_t i = 0; i < YK_STATS_RULES; i++) {
@@ -292,7 +309,9 @@ json_t *yk_stats_document_history(const yk_stats_t *stats,
                                   rule_period(stats, &r, i, at, at + step - 1));
         }
         json_object_set_new(rules, r.name, list);
+        json_array_append_new(totals, rule_total(stats, &r, i, first, to));
     }
+    json_object_set_new(object, "rules_all", totals);
     json_object_set_new(object, "rules", rules);
     return object;
 }

@@ -28,6 +28,9 @@ apr_status_t yk_stats_create(yk_stats_t **stats, const char *folder,
     }
     made->m = yk_state_memory(state);
     made->minutes = minutes;
+    if (!yk_state_was_found(state)) {
+        yk_stats_take_over(made->m, folder, p);
+    }
     *stats = made;
     return APR_SUCCESS;
 }
@@ -164,30 +167,65 @@ static uint32_t name_hash(const char *name)
     return hash;
 }
 
-void yk_stats_rule(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
-                   int arrived, int refused, uint64_t waited_us, apr_time_t now)
+static yk_rule_minute_t *rule_minute_at(yk_stats_t *stats, uint32_t rule,
+                                        const yk_rule_t *r, apr_time_t now)
 {
     uint32_t wanted = minute_of(now);
     yk_rule_minute_t *m;
 
     if (stats->minutes == 0 || rule >= YK_STATS_RULES) {
-        return;
+        return NULL;
     }
     m = &stats->m->rule[rule][wanted % stats->minutes];
     if (own(&m->minute, wanted)) {
         m->name = name_hash(r->name);
-        atomic_store(&m->requests, 0);
-        atomic_store(&m->refused, 0);
+#define CLEAR(member) atomic_store(&m->member, 0);
+        YK_RULE_MINUTE_SUMS(CLEAR)
+#undef CLEAR
         atomic_store(&m->peak_running, 0);
         atomic_store(&m->peak_queued, 0);
-        atomic_store(&m->wait_us, 0);
         atomic_store(&m->minute, wanted);
     }
-    atomic_fetch_add(&m->requests, arrived ? 1 : 0);
-    atomic_fetch_add(&m->refused, refused ? 1 : 0);
-    atomic_fetch_add(&m->wait_us, waited_us);
+    return m;
+}
+
+void yk_stats_rule(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                   int arrived, int refused, uint64_t waited_us, apr_time_t now)
+{
+    yk_rule_minute_t *m = rule_minute_at(stats, rule, r, now);
+
+    if (m == NULL) {
+        return;
+    }
+    if (arrived) {
+        atomic_fetch_add(&m->requests, 1);
+    }
+    if (refused) {
+        atomic_fetch_add(&m->refused, 1);
+    }
+    if (waited_us > 0) {
+        atomic_fetch_add(&m->wait_us, waited_us);
+    }
     highest(&m->peak_running, r->running);
     highest(&m->peak_queued, r->waiting);
+}
+
+void yk_stats_rule_answer(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                          const yk_sample_t *sample, apr_time_t now)
+{
+    yk_rule_minute_t *m = rule_minute_at(stats, rule, r, now);
+
+    if (m == NULL) {
+        return;
+    }
+    atomic_fetch_add(&m->bytes_sent, sample->bytes_sent);
+    atomic_fetch_add(&m->bytes_before, sample->bytes_before);
+    if (sample->is_first) {
+        atomic_fetch_add(&m->connections, 1);
+    }
+    if (sample->status == 503) {
+        atomic_fetch_add(&m->unavailable, 1);
+    }
 }
 
 void yk_stats_period(const yk_stats_t *stats, yk_minute_t *sum, uint32_t from,
@@ -222,9 +260,9 @@ void yk_stats_rule_period(const yk_stats_t *stats, yk_rule_minute_t *sum,
         if (atomic_load(&m->minute) != i || m->name != hash) {
             continue;
         }
-        sum->requests += atomic_load(&m->requests);
-        sum->refused += atomic_load(&m->refused);
-        sum->wait_us += atomic_load(&m->wait_us);
+#define SUM(member) sum->member += atomic_load(&m->member);
+        YK_RULE_MINUTE_SUMS(SUM)
+#undef SUM
         highest(&sum->peak_running, atomic_load(&m->peak_running));
         highest(&sum->peak_queued, atomic_load(&m->peak_queued));
     }

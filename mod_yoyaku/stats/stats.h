@@ -19,4 +19,8 @@ struct yk_stats_t {
     uint32_t minutes; /* kept; 0: none */
 };
 
+/* A fresh file takes over what the layout before has counted (before.c). */
+void yk_stats_take_over(yk_stats_memory_t *m, const char *folder,
+                        apr_pool_t *p);
+
 #endif

@@ -119,6 +119,7 @@ def test_who_finds_no_room_waits_with_a_number_and_a_page(house):
     assert two.got["Cache-Control"] == "no-store"
     assert b"waiting room" in two.body
     assert b"<noscript>" in two.body
+    assert re.search(rb'data-key="[0-9a-f]{16}" data-room="sale"', two.body)
     three.headers = {"Accept": "application/json"}
     assert three.ask() == 503
     assert json.loads(three.body)["reason"] == "queue"

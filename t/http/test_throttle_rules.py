@@ -290,6 +290,7 @@ def test_notes_say_what_became_of_it(house, tmp_path):
     ("YoyakuThrottle x limit=four", "limit=four"),
     ("YoyakuThrottle x limit=5 overflow=3", "overflow=3"),
     ("YoyakuThrottle x limit=5 colour=3", "colour=3"),
+    ("YoyakuThrottle x limit=5 busy=9 limit=6", "limit=6 is said twice"),
     ("YoyakuThrottle a/b limit=5", "a/b"),
     ("YoyakuThrottle x", "stand nowhere"),
     ("YoyakuThrottle x limit=1\n<Location /y>\nYoyakuThrottle x limit=2\n"

@@ -182,6 +182,14 @@ def test_status_tells_the_same_as_page_lines_json_and_metrics(house):
     assert len(history["rows"]) == 4
     assert history["all"]["requests"] >= 4
     assert sum(row["requests"] for row in history["rules"]["grow"]) == 4
+    total = next(one for one in history["rules_all"] if one["name"] == "grow")
+    assert total["requests"] == total["connections"] == 4
+    assert total["bytes_sent"] == total["bytes_before"] == 4 * len("ok")
+    page = h.get("/yoyaku-status?history=2h").answer.decode()
+    assert "<td>grow</td><td>4</td><td>4</td><td>8</td>" in page
+    before = json.loads(h.get("/yoyaku-status?json&history=1h&until="
+                              "2026-01-01T00:00:00Z").answer)["history"]
+    assert before["all"]["requests"] == 0  # any period, here one long ago
     lock = tree["locks"][0]
     assert lock["write_locks"] >= 8
     assert lock["write_difference"] == 0

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "yoyaku/stats.h"
@@ -43,7 +44,7 @@ static uint32_t minute(void)
 
 static void request(const char *path, uint64_t wall_us)
 {
-    yk_sample_t sample = {path, "php", 200, 100, 300, wall_us, 7, 4};
+    yk_sample_t sample = {path, "php", 200, 100, 300, wall_us, 7, 4, 0};
 
     yk_stats_request(stats, &sample, now);
 }
@@ -101,6 +102,80 @@ START_TEST(counters_are_kept_over_a_restart)
     yk_stats_period(next, &sum, minute(), minute());
     ck_assert_uint_eq(sum.requests, 1);
     apr_pool_destroy(later);
+}
+END_TEST
+
+START_TEST(a_rule_s_minute_has_bytes_connections_and_503s)
+{
+    yk_rule_t rule = {.name = "app", .running = 3, .waiting = 2};
+    yk_sample_t sample = {
+        .status = 200, .is_first = 1, .bytes_sent = 10, .bytes_before = 40};
+    yk_rule_minute_t sum;
+
+    yk_stats_rule(stats, 5, &rule, 1, 0, 7000, now);
+    yk_stats_rule_answer(stats, 5, &rule, &sample, now);
+    sample.status = 503;
+    sample.is_first = 0;
+    yk_stats_rule(stats, 5, &rule, 1, 1, 0, now + MINUTE);
+    yk_stats_rule_answer(stats, 5, &rule, &sample, now + MINUTE);
+    yk_stats_rule_period(stats, &sum, 5, "app", minute(), minute() + 1);
+    ck_assert_uint_eq(sum.requests, 2);
+    ck_assert_uint_eq(sum.refused, 1);
+    ck_assert_uint_eq(sum.connections, 1);
+    ck_assert_uint_eq(sum.unavailable, 1);
+    ck_assert_uint_eq(sum.bytes_sent, 20);
+    ck_assert_uint_eq(sum.bytes_before, 80);
+    ck_assert_uint_eq(sum.wait_us, 7000);
+    ck_assert_uint_eq(sum.peak_queued, 2);
+    yk_stats_rule_period(stats, &sum, 5, "other", minute(), minute() + 1);
+    ck_assert_uint_eq(sum.requests, 0);
+}
+END_TEST
+
+/* A file as layout 1 had it: half the room for a rule's minute. */
+#define OLD_RULES ((apr_size_t)YK_STATS_RULES * YK_STATS_MINUTES * 32)
+
+static void nothing(void *memory)
+{
+}
+
+START_TEST(a_new_layout_takes_over_what_was_counted)
+{
+    const apr_size_t front = sizeof(yk_state_head_t) + 16 * sizeof(uint64_t) +
+                             sizeof(yk_lock_t) +
+                             YK_STATS_PATHS * sizeof(yk_path_t) +
+                             YK_STATS_MINUTES * sizeof(yk_minute_t);
+    yk_state_kind_t old = {"stats", 1, front + OLD_RULES, nothing, nothing};
+    yk_rule_minute_t sum;
+    yk_minute_t all;
+    yk_state_t *state;
+    uint32_t *row;
+    char *memory;
+
+    strcat(folder, "/old");
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    ck_assert_int_eq(yk_state_create(&state, &old, folder, p), APR_SUCCESS);
+    memory = yk_state_memory(state);
+    ((uint64_t *)(memory + sizeof(yk_state_head_t)))[YK_TOTAL_REQUESTS] = 77;
+    ((yk_minute_t *)(memory + front))[(int)(minute() % YK_STATS_MINUTES) -
+                                      YK_STATS_MINUTES]
+        .minute = minute();
+    ((yk_minute_t *)(memory + front))[(int)(minute() % YK_STATS_MINUTES) -
+                                      YK_STATS_MINUTES]
+        .requests = 5;
+    row = (uint32_t *)(memory + front +
+                       32 * (apr_size_t)(minute() % YK_STATS_MINUTES));
+    row[0] = minute();
+    row[1] = 0x1f6a832c; /* FNV-1a of "app" */
+    row[2] = 9;
+    ck_assert_int_eq(yk_stats_create(&stats, folder, YK_STATS_MINUTES, p),
+                     APR_SUCCESS);
+    ck_assert_uint_eq(yk_stats_total(stats, YK_TOTAL_REQUESTS), 77);
+    yk_stats_period(stats, &all, minute(), minute());
+    ck_assert_uint_eq(all.requests, 5);
+    yk_stats_rule_period(stats, &sum, 0, "app", minute(), minute());
+    ck_assert_uint_eq(sum.requests, 9);
+    *strrchr(folder, '/') = '\0';
 }
 END_TEST
 
@@ -216,6 +291,8 @@ int main(void)
         a_minute_is_a_record_of_that_minute_only,
         a_period_has_the_highest_of_its_peaks,
         counters_are_kept_over_a_restart,
+        a_rule_s_minute_has_bytes_connections_and_503s,
+        a_new_layout_takes_over_what_was_counted,
         many_at_once_lose_nothing,
         a_path_is_known_by_its_first_two_parts,
         the_heaviest_paths_stay_in_a_full_table,
