@@ -197,7 +197,9 @@ static void notes_set(request_rec *r, const claim_t *claim)
     apr_table_setn(r->notes, "yoyaku-rule", claim->names);
     apr_table_setn(
         r->notes, "yoyaku-queue-ms",
-        apr_psprintf(r->pool, "%" APR_TIME_T_FMT, claim->waited / 1000));
+        claim->waited < 1000
+            ? "0"
+            : apr_psprintf(r->pool, "%" APR_TIME_T_FMT, claim->waited / 1000));
 }
 
 static int refuse(request_rec *r, const yk_http_rule_t *rule, yk_refused_e why)
@@ -265,19 +267,20 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
 {
     yk_arrival_t who = {0};
     yk_turn_t turn = {0};
-    apr_time_t began = yk_state_now();
+    apr_time_t began = yk_state_now(), waited;
 
     who.name = q->rule->name;
     who.arrived_us = claim->arrived;
     who.bypass = bypass;
     who.second = *q->other != YK_HOLDER_NONE;
     who.at_once = who.second && q->yields;
-    if (q->rule->terms.per_user != 0) {
-        who.user = user_of(r, q->rule);
-    }
     if (row_of(q->rule, &who.rule) != APR_SUCCESS) {
         *why = YK_REFUSED_LOCK;
         return HTTP_SERVICE_UNAVAILABLE;
+    }
+    /* what is in force, which the operator may have set */
+    if (yk_throttle_table(shared)->rule[who.rule].terms.per_user != 0) {
+        who.user = user_of(r, q->rule);
     }
     yk_throttle_arrive(shared, &turn, &who);
     if (turn.answer == YK_QUEUE_WAIT && who.at_once) {
@@ -286,10 +289,13 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
         yk_throttle_arrive(shared, &turn, &who);
     }
     said_dry(r, q->rule, turn.dry);
-    counted(who.rule, NULL, 0); /* the peak, if this one waits */
-    queue(r, &turn);
-    counted(who.rule, &turn, yk_state_now() - began);
-    claim->waited += yk_state_now() - began;
+    if (turn.answer == YK_QUEUE_WAIT) {
+        counted(who.rule, NULL, 0); /* the peak, with this one in it */
+        queue(r, &turn);
+    }
+    waited = yk_state_now() - began;
+    counted(who.rule, &turn, waited);
+    claim->waited += waited;
     if (turn.answer == YK_QUEUE_REFUSED) {
         *why = turn.why;
         return HTTP_SERVICE_UNAVAILABLE;

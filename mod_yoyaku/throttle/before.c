@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "before.h"
 
+#include <apr_strings.h>
+#include <stddef.h>
 #include <string.h>
 
 struct yk_throttle_before_t {
@@ -82,6 +84,52 @@ static old_rule_t *rule_at(const yk_throttle_before_t *before, uint32_t n)
 static yk_lock_t *lock_of(const yk_throttle_before_t *before)
 {
     return (yk_lock_t *)((char *)before->table + before->table->lock_at);
+}
+
+/* What was counted of a rule, and what the operator set: not who runs or waits
+ * under it, that is looked up in the old file as long as it is in use. */
+static void rule_take_over(yk_rule_t *r, const yk_rule_t *old)
+{
+    r->configured = old->configured;
+    r->terms = old->terms;
+    r->is_set = old->is_set;
+    r->peak_running = old->peak_running;
+    r->peak_waiting = old->peak_waiting;
+#define TAKE_OVER(member, counter, text) r->member = old->member;
+    YK_RULE_COUNTERS(TAKE_OVER)
+#undef TAKE_OVER
+    memcpy(r->refused, old->refused, sizeof(r->refused));
+    memcpy(r->waits, old->waits, sizeof(r->waits));
+    r->zeroed_us = old->zeroed_us;
+}
+
+void yk_throttle_before_take_over(yk_throttle_table_t *table,
+                                  const char *folder, apr_pool_t *p)
+{
+    yk_throttle_before_t before = {0};
+    yk_queue_t q = {table, 0, 0, NULL, NULL};
+    yk_state_t *state;
+
+    if (yk_state_before(&state, &before.size, &yk_throttle_kind, folder, p) !=
+        APR_SUCCESS) {
+        return;
+    }
+    before.table = yk_state_memory(state);
+    if (before.size < offsetof(yk_throttle_table_t, rule) ||
+        !is_sound(&before) || before.table->rule_bytes != sizeof(yk_rule_t)) {
+        return;
+    }
+    for (uint32_t n = 0; n < before.table->rules_max; n++) {
+        const yk_rule_t *old = (const yk_rule_t *)rule_at(&before, n);
+        char name[YK_RULE_NAME];
+        uint32_t row;
+
+        apr_cpystrn(name, old->name, sizeof(name));
+        row = yk_rule_is_name(name) ? yk_queue_rule(&q, name) : YK_RULE_NONE;
+        if (row != YK_RULE_NONE) {
+            rule_take_over(&table->rule[row], old);
+        }
+    }
 }
 
 const yk_lock_t *yk_throttle_before_lock_of(const yk_throttle_before_t *before)

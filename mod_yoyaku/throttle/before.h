@@ -28,6 +28,11 @@ yk_throttle_before_t *yk_throttle_before_find(const char *folder,
                                               const yk_workers_t *workers,
                                               apr_pool_t *p);
 
+/** A fresh table takes over, by name, what another layout's file counted of its
+ *  rules and what the operator set, where a rule is laid out as it is here. */
+void yk_throttle_before_take_over(yk_throttle_table_t *table,
+                                  const char *folder, apr_pool_t *p);
+
 /** Its lock, to be looked at; NULL: the file is not what it says. */
 const yk_lock_t *yk_throttle_before_lock_of(const yk_throttle_before_t *before);
 

@@ -186,9 +186,8 @@ void yk_queue_reconfigure(yk_queue_t *q, yk_queue_acts_t *acts, uint32_t rule,
         return;
     }
     yk_seq_begin(&r->seq);
-    if (r->generation == 0) {
+    if (r->generation == 0 && !r->is_set) {
         r->terms = *terms;
-        r->is_set = 0;
     }
 #define CHANGED(member, argument, text)                                        \
     if (r->configured.member != terms->member) {                               \

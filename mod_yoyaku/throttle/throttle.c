@@ -89,6 +89,9 @@ apr_status_t yk_throttle_create(yk_throttle_t **throttle, const char *folder,
     made->table = yk_state_memory(table);
     made->workers = yk_state_memory(rows);
     made->generation = made->table->head.generation;
+    if (!yk_state_was_found(table)) {
+        yk_throttle_before_take_over(made->table, folder, p);
+    }
     made->nworkers = workers;
     made->reserve = reserve;
     made->wait = wait;

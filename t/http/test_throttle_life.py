@@ -277,8 +277,12 @@ def test_both_layouts_together_never_run_more_than_the_limit(house, folder,
         clients.append(h.come(f"/app/{n}"))
         h.await_rule("app", running=min(n + 1, 2),
                      queued=max(0, n - 1))
+    ctl(h, "set", "app", "busy=11")
     h.httpd.build = other
     h.graceful()
+    # by name: what was counted, and what the operator set
+    until(lambda: h.rule("app")["in_force"]["busy"] == 11, 5, "taken over")
+    assert h.rule("app")["arrivals"] == 5
     for n in range(5, 8):
         clients.append(h.come(f"/app/{n}"))
         h.await_rule("app", queued=n - 4)
@@ -292,7 +296,7 @@ def test_both_layouts_together_never_run_more_than_the_limit(house, folder,
     assert tally(clients) == {200: 8}
     assert h.app.most == 2
     assert h.app.order == [f"/app/{n}" for n in range(8)]
-    h.await_rule("app", running=0, queued=0)
+    assert h.await_rule("app", running=0, queued=0)["arrivals"] == 8
     shutil.rmtree(other)
 
 
@@ -337,6 +341,20 @@ def test_the_operator_sets_resets_releases_refuses_and_zeroes(house):
     wrong = ctl(h, "set", "app", "limit=8", "busy=2", check=False)
     assert (wrong.returncode, "busy=2" in wrong.stderr) == (2, True)
     assert ctl(h, "set", "nobody", "limit=8", check=False).returncode == 1
+
+
+def test_the_operator_brings_in_a_limit_for_each_user(house):
+    h = house(rule('limit=5 "by=%{HTTP_COOKIE}"'))
+    ctl(h, "set", "app", "per-user=1")
+    clients = []
+    for n, (who, running, queued) in enumerate(
+            (("a", 1, 0), ("a", 1, 1), ("b", 2, 1))):
+        clients.append(h.come(f"/app/{n}", headers={"Cookie": f"who={who}"}))
+        h.await_rule("app", running=running, queued=queued)
+    h.app.open_gate()
+    for client in clients:
+        client.join()
+    assert tally(clients) == {200: 3}
 
 
 def test_limits_change_under_load_and_hold(house):
