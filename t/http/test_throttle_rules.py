@@ -6,6 +6,7 @@ import itertools
 import os
 import pathlib
 import re
+import socket
 
 import pytest
 from crowd import House, hang_up, tally
@@ -72,6 +73,21 @@ def test_more_than_busy_are_refused_with_retry_after(house):
     first.join(), second.join()
     assert (first.status, second.status) == (200, 200)
     assert h.rule("app")["refused"]["busy"] == 2
+
+
+def test_a_body_of_a_refused_request_is_not_waited_for(house):
+    h = house(rule("limit=1 busy=1"))
+    first = h.come("/app/1")
+    h.await_rule("app", running=1)
+    with socket.create_connection(("127.0.0.1", h.httpd.port), 5) as line:
+        line.sendall(b"POST /app/2 HTTP/1.1\r\nHost: x\r\n"
+                     b"Content-Length: 1000000000\r\n\r\nbegun")
+        told = b""
+        for part in iter(lambda: line.recv(4096), b""):
+            told += part
+    assert told.startswith(b"HTTP/1.1 503") and b"Connection: close" in told
+    h.app.open_gate()
+    first.join()
 
 
 AUTH = """AuthType Basic
