@@ -25,9 +25,11 @@
  *   | lead |                                   +--------------------+
  *   +------+
  *
- * A leader leads for one batch, which has its own wish in it, and then hands
- * on: its client pays for nobody else. Nobody waits for company: a lone wish
- * is a batch of one.
+ * A leader leads for one batch, which has its own wish in it: its client pays
+ * for nobody else. Once all is decided it hands on, and the next batch locks
+ * and decides while this one is written and committed: the rows' locks keep
+ * the two apart, as they keep two hosts apart. Nobody waits for company: a
+ * lone wish is a batch of one.
  *
  * A record's word says where its wish is, and is what its owner sleeps on:
  *

@@ -27,13 +27,19 @@ void yk_deed_make(yk_deed_t *deed, yk_desk_t *desk, const yk_ask_t *ask,
     deed->once = ask->once;
     deed->begins = ask->kind == YK_ASK_HOLD;
     deed->p = p;
-    if (deed->begins && deed->once != NULL) {
-        yk_secret_random(deed->salt, sizeof(deed->salt));
-        deed->token = yk_token_derive(deed->once->key, deed->salt, p);
+}
+
+void yk_deed_make_token(yk_deed_t *deed)
+{
+    if (!deed->begins || deed->token != NULL) {
+        return;
     }
-    else if (deed->begins) {
-        deed->token = yk_token_make(p);
+    if (deed->once == NULL) {
+        deed->token = yk_token_make(deed->p);
+        return;
     }
+    yk_secret_random(deed->salt, sizeof(deed->salt));
+    deed->token = yk_token_derive(deed->once->key, deed->salt, deed->p);
 }
 
 yk_desk_t *yk_desk_make(yk_store_t *store, yk_catalogue_t *catalogue,

@@ -53,4 +53,8 @@ struct yk_ask_t {
 void yk_deed_make(yk_deed_t *deed, yk_desk_t *desk, const yk_ask_t *ask,
                   yk_reply_t *reply, apr_pool_t *p);
 
+/** The token of the order it may begin, once: in a lane it goes along with the
+ *  wish, so that its owner knows it whatever becomes of the leader. */
+void yk_deed_make_token(yk_deed_t *deed);
+
 #endif

@@ -14,11 +14,11 @@
  * decided in order of arrival against the rows and what the deeds before it
  * took; one packet writes and commits. A refused deed leaves no trace.
  *
- * A deed whose booker's anchor somebody else holds is put off to the NEXT batch
- * once: the booker's other wish is being committed. What cannot be decided at
- * all here is left ALONE, for its owner to do by itself:
- * a deed whose rows did not come back, whose plan was too old, that meets a
- * bound with due orders under it, whose key is known or stands earlier in the
+ * A deed of whose rows one was skipped is put off to the NEXT batch once: most
+ * likely the batch before this one is just committing it. What cannot be
+ * decided at all here is left ALONE, for its owner to do by itself: a deed
+ * whose rows did not come back a second time, whose plan was too old, that
+ * meets a bound with due orders under it, whose key is known or stands earlier in the
  * batch, or whose order does. When the database refuses the batch, all that
  * wrote, and all that were decided after them, are ALONE: nothing was written.
  */

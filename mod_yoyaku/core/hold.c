@@ -47,6 +47,7 @@ static yk_order_row_t *begin_order(yk_deed_t *deed, const yk_wish_t *wish)
     }
     order->booker = terms->booker;
     yk_booker_hash(order->booker_hash, terms->booker);
+    yk_deed_make_token(deed);
     yk_token_hash(&order->token_hash, deed->token);
     order->reference = wish->reference != NULL ? wish->reference : "";
     order->contact = order->data = order->payment = "";

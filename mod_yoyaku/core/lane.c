@@ -88,7 +88,9 @@ void yk_lane_permit_give(const yk_lane_host_t *host, int permit)
 typedef struct batch_t {
     const yk_lane_host_t *host;
     yk_turn_t *turns;
+    uint32_t lane, number; /* the leader's record */
     uint32_t n, own;
+    int handed_on;
     uint32_t numbers[YK_LANE_BATCH];
     uint32_t words[YK_LANE_BATCH];
 } batch_t;
@@ -126,10 +128,8 @@ static void read_turn(yk_deed_t *own, yk_turn_t *turn,
 
 /* Orders about to be begun stand in their records before the COMMIT, so that
  * an owner whose leader is never heard of again can name its order. */
-static void note_orders(void *baton)
+static void note_orders(batch_t *batch)
 {
-    batch_t *batch = baton;
-
     yk_lane_may_die();
     for (uint32_t i = 0; i < batch->n; i++) {
         yk_lane_record_t *record =
@@ -143,6 +143,50 @@ static void note_orders(void *baton)
         }
     }
     yk_lane_may_die();
+}
+
+/* Wishes for the next batch go to the front of the queue, in their order. The
+ * leader's own is done alone instead: its turn to lead is over. */
+static void put_off(batch_t *batch, int is_locked)
+{
+    for (uint32_t i = batch->n; i > 0; i--) {
+        if (batch->turns[i - 1].turn != YK_TURN_NEXT) {
+            continue;
+        }
+        if (i - 1 == batch->own || !is_locked) {
+            batch->turns[i - 1].turn = YK_TURN_ALONE;
+        }
+        else {
+            yk_lane_put_off(batch->host, batch->lane, batch->numbers[i - 1],
+                            batch->words[i - 1]);
+        }
+    }
+}
+
+/* The next batch begins while this one is being committed: what it wants of
+ * our rows it waits for or skips, the database keeps the two apart. */
+static void hand_on(batch_t *batch)
+{
+    const yk_lane_host_t *host = batch->host;
+    yk_lane_queue_t *queue = &host->lanes->lane[batch->lane];
+    apr_status_t rv = yk_lane_lock(host, batch->lane, YK_LANE_LOCK_WAIT);
+
+    put_off(batch, rv == APR_SUCCESS);
+    if (rv == APR_SUCCESS) {
+        if (queue->leads == batch->number && queue->leader == host->identity) {
+            yk_lane_hand_on(host, batch->lane);
+            atomic_fetch_add(&host->lanes->counts.handed_on, 1);
+        }
+        yk_lane_unlock(host, batch->lane);
+    }
+    batch->handed_on = 1;
+    yk_lane_may_die();
+}
+
+static void before_commit(void *baton)
+{
+    note_orders(baton);
+    hand_on(baton);
 }
 
 static yk_lane_word_e outcome_of(yk_turn_e turn)
@@ -206,14 +250,14 @@ static void count_batch(const batch_t *batch, apr_time_t store_us)
     atomic_fetch_add(&counts->store_us, (uint64_t)store_us);
 }
 
-static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
+static void run_batch(yk_deed_t *deed, batch_t *batch)
 {
     yk_desk_t *desk = deed->desk;
     apr_time_t begun = yk_state_now();
 
     batch->turns = apr_pcalloc(deed->pt, batch->n * sizeof(*batch->turns));
     for (uint32_t i = 0; i < batch->n; i++) {
-        if (batch->numbers[i] != number) {
+        if (batch->numbers[i] != batch->number) {
             read_turn(deed, &batch->turns[i],
                       &batch->host->lanes->record[batch->numbers[i]],
                       batch->words[i], deed->pt);
@@ -223,34 +267,16 @@ static void run_batch(yk_deed_t *deed, batch_t *batch, uint32_t number)
         batch->turns[i].deed = *deed;
         batch->turns[i].deed.reply = &batch->turns[i].reply;
     }
-    yk_batch_run(desk, batch->turns, batch->n, note_orders, batch, deed->pt);
+    yk_batch_run(desk, batch->turns, batch->n, before_commit, batch, deed->pt);
     count_batch(batch, yk_state_now() - begun);
 }
 
-/* Wishes for the next batch go to the front of the queue, in their order. The
- * leader's own is done alone instead: its turn to lead is over. */
-static void put_off(batch_t *batch, uint32_t lane, int is_locked)
-{
-    for (uint32_t i = batch->n; i > 0; i--) {
-        if (batch->turns[i - 1].turn != YK_TURN_NEXT) {
-            continue;
-        }
-        if (i - 1 == batch->own || !is_locked) {
-            batch->turns[i - 1].turn = YK_TURN_ALONE;
-        }
-        else {
-            yk_lane_put_off(batch->host, lane, batch->numbers[i - 1],
-                            batch->words[i - 1]);
-        }
-    }
-}
-
-/* Lead one batch. The next leader begins before the answers are posted. */
+/* Lead one batch. */
 static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
                          uint32_t lane, uint32_t number)
 {
     const yk_lane_host_t *host = deed->desk->lane;
-    batch_t batch = {.host = host};
+    batch_t batch = {.host = host, .lane = lane, .number = number};
     apr_status_t rv =
         yk_lane_lock(host, lane, patience(deed, YK_LANE_LOCK_WAIT));
 
@@ -262,19 +288,11 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
     yk_lane_unlock(host, lane);
     atomic_fetch_add(&host->lanes->counts.leaders, 1);
     yk_lane_may_die();
-    run_batch(deed, &batch, number);
+    run_batch(deed, &batch);
     yk_lane_may_die();
-    rv = yk_lane_lock(host, lane, YK_LANE_LOCK_WAIT);
-    put_off(&batch, lane, rv == APR_SUCCESS);
-    if (rv == APR_SUCCESS) {
-        if (host->lanes->lane[lane].leads == number &&
-            host->lanes->lane[lane].leader == host->identity) {
-            yk_lane_hand_on(host, lane);
-            atomic_fetch_add(&host->lanes->counts.handed_on, 1);
-        }
-        yk_lane_unlock(host, lane);
+    if (!batch.handed_on) {
+        hand_on(&batch);
     }
-    yk_lane_may_die();
     for (uint32_t i = 0; i < batch.n; i++) {
         if (i != batch.own && batch.turns[i].turn != YK_TURN_NEXT) {
             post(&batch, i);
@@ -458,9 +476,12 @@ static apr_status_t stand(yk_deed_t *deed, int *leads, uint32_t lane,
 {
     const yk_lane_host_t *host = deed->desk->lane;
     yk_lane_record_t *record = &host->lanes->record[number];
-    yk_lane_wish_t wish = {
-        .ask = *deed->ask, .terms = deed->desk->terms, .token = deed->token};
+    yk_lane_wish_t wish;
     apr_status_t rv;
+
+    yk_deed_make_token(deed);
+    wish = (yk_lane_wish_t){
+        .ask = *deed->ask, .terms = deed->desk->terms, .token = deed->token};
 
     while (deed->change_id == 0) {
         yk_secret_random(&deed->change_id, sizeof(deed->change_id));

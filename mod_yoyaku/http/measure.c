@@ -79,22 +79,15 @@ void yk_http_measure_busy(uint32_t *busy, uint32_t *most)
 
 /* ---- a request ---- */
 
-static apr_time_t cpu_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (apr_time_t)ts.tv_sec * APR_USEC_PER_SEC + ts.tv_nsec / 1000;
-}
-
-/* The peak is the process's either way; asked of the thread alone nobody adds
- * up the times of all its threads, twice a request. */
-static long peak_now(void)
+/* Of the thread, in one question: the peak is the process's either way. */
+static void used_now(apr_time_t *cpu_us, long *peak_kb)
 {
     struct rusage usage;
 
     getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_maxrss;
+    *cpu_us = apr_time_make(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec,
+                            usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    *peak_kb = usage.ru_maxrss;
 }
 
 static measure_t *measure_find(request_rec *r)
@@ -114,8 +107,7 @@ static int post_read_request(request_rec *r)
     }
     m = apr_pcalloc(r->pool, sizeof(*m));
     m->thread = pthread_self();
-    m->cpu_us = cpu_now();
-    m->peak_kb = peak_now();
+    used_now(&m->cpu_us, &m->peak_kb);
     m->is_first =
         r->connection->master == NULL && r->connection->keepalives == 0;
     apr_pool_userdata_setn(m, NOTE_KEY, NULL, r->pool);
@@ -126,9 +118,13 @@ static int post_read_request(request_rec *r)
  * by another one. */
 static void end(measure_t *m)
 {
+    apr_time_t cpu_us;
+    long peak_kb;
+
     if (!m->ended && pthread_equal(m->thread, pthread_self())) {
-        m->cpu_us = cpu_now() - m->cpu_us;
-        m->peak_kb = peak_now() - m->peak_kb;
+        used_now(&cpu_us, &peak_kb);
+        m->cpu_us = cpu_us - m->cpu_us;
+        m->peak_kb = peak_kb - m->peak_kb;
         m->ended = 1;
     }
 }

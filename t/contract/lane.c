@@ -25,6 +25,7 @@ typedef struct told_t {
     _Atomic uint32_t refused;
     _Atomic uint32_t faults;  /* any status but success */
     _Atomic uint32_t unknown; /* asked, and killed before the answer */
+    _Atomic uint32_t handed; /* 1: a leader stops before its COMMIT; 2: go on */
 } told_t;
 
 static yk_lanes_t *lanes;
@@ -266,14 +267,17 @@ static void expect(apr_status_t rv, const yk_reply_t *reply, yk_answer_e one,
     }
 }
 
-static void clerk_round(yk_desk_t *desk, uint32_t number, uint32_t round,
-                        apr_pool_t *p)
+static void clerk_round(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
 {
-    uint32_t own = 1 + number * ROUNDS + round;
+    static uint32_t round;
+    uint32_t own = 1 + number * ROUNDS + round++;
     yk_reply_t reply;
     yk_hash_t token;
     yk_claim_t claim = {.token = &token};
 
+    if (number == 0) {
+        yk_lane_step = die_in_time;
+    }
     expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_HELD,
            YK_ANSWER_TAKEN);
     if (reply.answer == YK_ANSWER_HELD) {
@@ -291,7 +295,10 @@ static void clerk_round(yk_desk_t *desk, uint32_t number, uint32_t round,
     told->held[own] = 1;
 }
 
-static pid_t clerk(uint32_t number)
+/* A process with a desk of its own; `work` is what it does there. */
+static pid_t employ(void (*work)(yk_desk_t *desk, uint32_t number,
+                                 apr_pool_t *p),
+                    uint32_t number, uint32_t rounds)
 {
     yk_terms_t terms = {.tenant_id = 1,
                         .booker = "",
@@ -318,14 +325,11 @@ static pid_t clerk(uint32_t number)
         yk_store_open(&store, server_params("contract", p), p) != APR_SUCCESS) {
         _exit(3);
     }
-    if (number == 0) {
-        yk_lane_step = die_in_time;
-    }
-    for (uint32_t round = 0; round < ROUNDS; round++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         yk_desk_t *desk = yk_desk_make(store, catalogue, &terms, p);
 
         yk_desk_lane(desk, &host);
-        clerk_round(desk, number, round, p);
+        work(desk, number, p);
         yk_store_rest(store);
     }
     _exit(0);
@@ -346,7 +350,7 @@ static int crash_at(uint32_t step)
     server_run(line, "DELETE FROM yoyaku_order");
     die_at = step;
     for (uint32_t i = 0; i < CLERKS; i++) {
-        pids[i] = clerk(i);
+        pids[i] = employ(clerk_round, i, ROUNDS);
     }
     ck_assert_int_eq(waitpid(pids[0], &status, 0), pids[0]);
     yk_workers_bury(workers, (uint32_t)pids[0]);
@@ -395,6 +399,69 @@ START_TEST(a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else)
 }
 END_TEST
 
+/* ---- two batches at once ---- */
+
+static void stop_when_handed_on(void)
+{
+    if (lanes->counts.handed_on == 1 && told->handed == 0) {
+        told->handed = 1;
+        while (told->handed == 1) {
+            apr_sleep(apr_time_from_msec(1));
+        }
+    }
+}
+
+static void first(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
+{
+    yk_reply_t reply;
+
+    yk_lane_step = stop_when_handed_on;
+    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_HELD,
+           YK_ANSWER_HELD);
+}
+
+static void wants_the_same(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
+{
+    yk_reply_t reply;
+
+    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_TAKEN,
+           YK_ANSWER_TAKEN);
+}
+
+static void wants_another(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
+{
+    yk_reply_t reply;
+
+    expect(hold_one(desk, &reply, 1 + number, p), &reply, YK_ANSWER_HELD,
+           YK_ANSWER_HELD);
+}
+
+START_TEST(the_next_batch_is_decided_while_one_is_committed)
+{
+    pid_t pids[3];
+    int status;
+
+    stage_make();
+    pids[0] = employ(first, 0, 1);
+    while (told->handed == 0) {
+        apr_sleep(apr_time_from_msec(1));
+    }
+    ck_assert_int_eq(
+        server_number(book_line(), "SELECT COUNT(*) FROM yoyaku_order"), 0);
+    pids[1] = employ(wants_the_same, 1, 1);
+    pids[2] = employ(wants_another, 2, 1);
+    ck_assert_int_eq(waitpid(pids[2], &status, 0), pids[2]);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(waitpid(pids[1], &status, WNOHANG), 0);
+    told->handed = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_int_eq(status, 0);
+    }
+    stage_end();
+}
+END_TEST
+
 TCase *lane_case(void)
 {
     TCase *tcase = tcase_create("lane");
@@ -402,6 +469,7 @@ TCase *lane_case(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, holds_through_a_lane_sell_every_place_once);
     tcase_add_test(tcase, workers_killed_at_any_moment_lose_and_double_nothing);
+    tcase_add_test(tcase, the_next_batch_is_decided_while_one_is_committed);
     tcase_add_test(tcase, a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else);
     return tcase;
 }
