@@ -46,11 +46,14 @@ def no_services():
             POLICY.unlink()
 
 
-def install(groups, say=print):
-    """Raises RuntimeError with a sentence when something stays missing."""
+def install(groups, say=print, names=()):
+    """The groups and these names. Raises RuntimeError with a sentence when
+    something stays missing."""
     if not shutil.which("dpkg-query"):
         return  # not Debian: what is missing will be named when it is needed
-    missing = [name for name in listed(groups) if not is_installed(name)]
+    wanted = listed(groups)
+    wanted += [name for name in names if name not in wanted]
+    missing = [name for name in wanted if not is_installed(name)]
     if not missing:
         return
     if os.geteuid() != 0:

@@ -44,6 +44,35 @@ static void pause_set(load_booker_t *b, uint32_t ms)
     evtimer_add(&b->pause, &tv);
 }
 
+load_demand_t *load_booker_demand(load_booker_t *b)
+{
+    uint32_t each = 1 + b->loop->script->nareas;
+
+    return &b->loop->tally->demand[b->slot * each + (uint32_t)(b->area + 1)];
+}
+
+/** Who asks for a count, and where. */
+static void area_draw(load_booker_t *b)
+{
+    const load_script_t *s = b->loop->script;
+    uint32_t draw;
+
+    b->area = -1;
+    b->together = 0;
+    if (s->nareas == 0) {
+        return; /* a mix without areas draws as it always did */
+    }
+    draw = load_random_below(&b->random, 100);
+    for (uint32_t i = 0; i < s->nareas && b->area < 0; i++) {
+        if (draw < s->areas[i].percent) {
+            b->area = (int)i;
+            b->together = !s->areas[i].pooled &&
+                          load_random_below(&b->random, 100) < s->together;
+        }
+        draw -= s->areas[i].percent;
+    }
+}
+
 void load_booker_begin(load_booker_t *b, uint64_t journey, int64_t due_us)
 {
     const load_script_t *s = b->loop->script;
@@ -75,10 +104,11 @@ void load_booker_begin(load_booker_t *b, uint64_t journey, int64_t due_us)
     }
     b->party = s->party_min +
                load_random_below(&b->random, s->party_max - s->party_min + 1);
+    area_draw(b);
     b->wanted = b->browses || !has_step(s, LOAD_ACTION_HOLD)
                     ? 0
                     : b->party * (1 + b->more_left);
-    b->loop->tally->demand[b->slot].wanted += b->wanted;
+    load_booker_demand(b)->wanted += b->wanted;
     b->loop->tally->journeys++;
     b->due_us = due_us;
     b->due_for_next = 0;
@@ -90,7 +120,7 @@ void load_booker_begin(load_booker_t *b, uint64_t journey, int64_t due_us)
 static void journey_end(load_booker_t *b, uint64_t *way)
 {
     load_loop_t *loop = b->loop;
-    load_demand_t *demand = &loop->tally->demand[b->slot];
+    load_demand_t *demand = load_booker_demand(b);
 
     if (b->doubt) {
         load_record_doubt(b, action_of(b));
@@ -156,7 +186,7 @@ static int wants_step(load_booker_t *b, load_action_e action)
     case LOAD_ACTION_MORE:
         return b->more_left > 0 && b->nlines > 0;
     case LOAD_ACTION_EXCHANGE:
-        return b->exchanges && b->nlines > 0;
+        return b->exchanges && b->nlines > 0 && b->area < 0;
     case LOAD_ACTION_CHECKOUT:
     case LOAD_ACTION_CONFIRM:
     case LOAD_ACTION_RELEASE:
@@ -166,13 +196,42 @@ static int wants_step(load_booker_t *b, load_action_e action)
     }
 }
 
+static void area_count(load_booker_t *b, int64_t change)
+{
+    uint32_t *left = &b->loop->views[b->slot].left[b->area];
+    int64_t now = (int64_t)*left + change;
+
+    if (*left != UINT32_MAX) { /* nobody has looked yet */
+        *left = now < 0 ? 0 : (uint32_t)now;
+    }
+}
+
+static uint64_t free_seen(const load_view_t *view)
+{
+    uint64_t all = view->nfree;
+
+    for (uint32_t i = 0; i < view->script->nareas; i++) {
+        all += view->left[i];
+    }
+    return all;
+}
+
 static void choose(load_booker_t *b, load_action_e action)
 {
     const load_script_t *s = b->loop->script;
+    const load_view_t *view = &b->loop->views[b->slot];
 
-    b->nasked = load_view_choose(&b->loop->views[b->slot], b->asked,
+    if (b->area >= 0) {
+        uint32_t left = s->blind ? UINT32_MAX : view->left[b->area];
+
+        b->nasked = 0;
+        b->quantity = b->party < left ? b->party : left;
+        return;
+    }
+    b->nasked = load_view_choose(view, b->asked,
                                  action == LOAD_ACTION_EXCHANGE ? 1 : b->party,
                                  s->spread, s->blind, &b->random);
+    b->quantity = b->nasked;
 }
 
 static void send_click(load_booker_t *b, load_action_e action)
@@ -239,7 +298,7 @@ static void click(load_booker_t *b)
         }
         if (takes(action) && !b->again) {
             choose(b, action);
-            if (b->nasked == 0) {
+            if (b->quantity == 0) {
                 if (!nothing_free(b, action)) {
                     return;
                 }
@@ -301,8 +360,9 @@ static void again(load_booker_t *b, uint32_t wait_ms, uint64_t *way)
 
 static void took(load_booker_t *b, load_action_e action)
 {
-    load_tally_t *tally = b->loop->tally;
-
+    if (b->area >= 0) {
+        area_count(b, -(int64_t)b->quantity);
+    }
     for (uint32_t i = 0; i < b->nasked; i++) {
         load_view_set(&b->loop->views[b->slot], b->asked[i], '1');
         if (b->nheld < LOAD_LINES_MAX) {
@@ -310,8 +370,8 @@ static void took(load_booker_t *b, load_action_e action)
         }
     }
     if (action != LOAD_ACTION_EXCHANGE) {
-        b->got += b->nasked;
-        tally->demand[b->slot].got += b->nasked;
+        b->got += b->quantity;
+        load_booker_demand(b)->got += b->quantity;
     }
     b->looked = 0;
 }
@@ -333,11 +393,14 @@ static void went_well(load_booker_t *b, load_action_e action,
         etag = load_answer_header(answer, "ETag", &len, NULL);
         snprintf(view->etag, sizeof(view->etag), "%.*s",
                  etag == NULL ? 0 : (int)len, etag == NULL ? "" : etag);
-        atomic_store_explicit(&tally->free_seen, view->nfree,
+        atomic_store_explicit(&tally->free_seen, free_seen(view),
                               memory_order_relaxed);
     }
     if (takes(action)) {
         took(b, action);
+    }
+    if (action == LOAD_ACTION_RELEASE && b->area >= 0) {
+        area_count(b, b->got);
     }
     if (action == LOAD_ACTION_RELEASE) {
         for (uint32_t i = 0; i < b->nheld; i++) {
@@ -365,12 +428,21 @@ static void refused(load_booker_t *b, load_action_e action,
     int gone = takes(action) && (load_record_reason(answer, "taken") ||
                                  load_record_reason(answer, "sold_out"));
 
+    if (b->area >= 0 && b->together &&
+        load_record_reason(answer, "not_together")) {
+        b->together = 0; /* better apart than not at all */
+        gone = 1;
+    }
     if (!gone) {
         journey_end(b, &tally->stopped);
         return;
     }
     tally->taken_again++;
     b->looked = 0;
+    if (b->area >= 0 && load_record_reason(answer, "sold_out")) {
+        /* a smaller party may still find room */
+        b->loop->views[b->slot].left[b->area] = load_record_free(answer);
+    }
     if (action == LOAD_ACTION_EXCHANGE) {
         b->step++; /* he keeps what he has */
         go_on(b, 0);
@@ -492,6 +564,10 @@ void load_booker_done(load_wire_t *wire, load_wire_end_e end, void *baton)
     }
     if (end == LOAD_WIRE_DONE) {
         outcome = outcome_of(&wire->answer);
+        if (!wire->reused) {
+            tally->opened++;
+            tally->opened_us += now - wire->sent_us;
+        }
         tally->bytes_in += wire->answer.body_len;
         tally->statuses[wire->answer.status < 600 ? wire->answer.status : 0]++;
     }

@@ -41,6 +41,9 @@ typedef struct load_booker_t {
     int browses, abandons, exchanges;
     uint32_t more_left, tries_left;
     uint32_t party;
+    int area;             /**< of the script's; -1: he names places */
+    int together;         /**< the party will not be parted */
+    uint32_t quantity;    /**< asked for with this click, named or not */
     uint32_t wanted, got; /**< places, for the demand */
     int due_for_next;     /**< the pause was planned: measure lateness */
     int64_t due_us;
@@ -115,5 +118,11 @@ void load_record_doubt(load_booker_t *b, load_action_e action);
 
 /** @return 1 when the answer's reason is this one */
 int load_record_reason(const load_answer_t *answer, const char *reason);
+
+/** @return what a refusal says is still free; 0 when it says nothing */
+uint32_t load_record_free(const load_answer_t *answer);
+
+/** @return the demand he belongs to: his slot and area, or named places */
+load_demand_t *load_booker_demand(load_booker_t *b);
 
 #endif

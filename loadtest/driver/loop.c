@@ -155,7 +155,7 @@ load_loop_t *load_loop_create(const load_script_t *script, load_tls_t *tls,
         return NULL;
     }
     for (uint32_t i = 0; i < script->nslots; i++) {
-        load_view_init(&loop->views[i], script->nplaces);
+        load_view_init(&loop->views[i], script);
     }
     for (uint32_t i = 0; i < loop->nbookers; i++) {
         load_booker_t *b = &loop->bookers[i];

@@ -37,6 +37,21 @@ int load_record_reason(const load_answer_t *answer, const char *reason)
     return is;
 }
 
+uint32_t load_record_free(const load_answer_t *answer)
+{
+    json_t *json = answer_json(answer);
+    json_int_t free_ = json_integer_value(json_object_get(json, "free"));
+
+    json_decref(json);
+    return free_ < 0 ? 0 : (uint32_t)free_;
+}
+
+/** The area he asks in; "": he names places. */
+static const char *area_of(const load_booker_t *b)
+{
+    return b->area < 0 ? "" : b->loop->script->areas[b->area].name;
+}
+
 static const char *state_after(load_action_e action, json_t *order)
 {
     const char *state = json_string_value(json_object_get(order, "state"));
@@ -56,6 +71,8 @@ static void lines_read(load_booker_t *b, json_t *lines, FILE *out)
     json_t *line;
     const char *comma = "";
 
+    json_int_t count = 0;
+
     b->nlines = 0;
     if (out != NULL) {
         fputs(",\"places\":[", out);
@@ -68,6 +85,9 @@ static void lines_read(load_booker_t *b, json_t *lines, FILE *out)
             b->lines[b->nlines++] =
                 (uint32_t)json_integer_value(json_object_get(line, "line"));
         }
+        if (!json_is_string(place)) {
+            count += json_integer_value(json_object_get(line, "quantity"));
+        }
         if (out != NULL && json_is_string(place)) {
             fputs(comma, out);
             json_dumpf(place, out, JSON_ENCODE_ANY);
@@ -75,7 +95,7 @@ static void lines_read(load_booker_t *b, json_t *lines, FILE *out)
         }
     }
     if (out != NULL) {
-        fputc(']', out);
+        fprintf(out, "],\"count\":%" JSON_INTEGER_FORMAT, count);
     }
 }
 
@@ -99,10 +119,11 @@ int load_record_change(load_booker_t *b, load_action_e action,
     if (out != NULL) {
         fprintf(out,
                 "{\"at\":%.6f,\"journey\":%" PRIu64 ",\"what\":\"%s\","
-                "\"status\":%d,\"slot\":\"%s\",\"number\":\"%s\","
-                "\"state\":\"%s\"",
+                "\"status\":%d,\"slot\":\"%s\",\"area\":\"%s\","
+                "\"number\":\"%s\",\"state\":\"%s\"",
                 wall(), b->journey, load_action_name(action), answer->status,
-                script->slots[b->slot], b->number, state_after(action, order));
+                script->slots[b->slot], area_of(b), b->number,
+                state_after(action, order));
     }
     /* a released order's lines are history, not places anybody has */
     if (json_is_array(lines) && action != LOAD_ACTION_RELEASE) {
@@ -129,9 +150,10 @@ void load_record_doubt(load_booker_t *b, load_action_e action)
     }
     fprintf(out,
             "{\"at\":%.6f,\"journey\":%" PRIu64 ",\"what\":\"doubt\","
-            "\"action\":\"%s\",\"slot\":\"%s\",\"number\":\"%s\",\"asked\":[",
+            "\"action\":\"%s\",\"slot\":\"%s\",\"area\":\"%s\","
+            "\"quantity\":%u,\"number\":\"%s\",\"asked\":[",
             wall(), b->journey, load_action_name(action),
-            script->slots[b->slot], b->number);
+            script->slots[b->slot], area_of(b), b->quantity, b->number);
     for (uint32_t i = 0; i < b->nasked; i++) {
         json_t *place = json_string(script->places[b->asked[i]]);
 

@@ -36,10 +36,10 @@ static void put_number(text_t *text, uint32_t number)
     put(text, digits, (size_t)snprintf(digits, sizeof(digits), "%u", number));
 }
 
-/** A guid as a JSON string's inside. */
-static void put_place(text_t *text, const load_script_t *script, uint32_t place)
+/** A name as a JSON string's inside. */
+static void put_string(text_t *text, const char *name)
 {
-    for (const char *c = script->places[place]; *c != '\0'; c++) {
+    for (const char *c = name; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\') {
             put(text, "\\", 1);
         }
@@ -72,6 +72,15 @@ static void put_blank(text_t *text, const char *name, size_t len,
     else if (strncmp(name, "folder", len) == 0) {
         put_folder(text, script->slots[b->slot]);
     }
+    else if (strncmp(name, "area", len) == 0) {
+        put_string(text, script->areas[b->area].name);
+    }
+    else if (strncmp(name, "quantity", len) == 0) {
+        put_number(text, b->quantity);
+    }
+    else if (strncmp(name, "together", len) == 0) {
+        put_text(text, b->together ? "true" : "false");
+    }
     else if (strncmp(name, "line", len) == 0) {
         put_number(text, b->nlines > 0 ? b->lines[0] : 0);
     }
@@ -79,12 +88,12 @@ static void put_blank(text_t *text, const char *name, size_t len,
         put_text(text, b->number);
     }
     else if (strncmp(name, "place", len) == 0) {
-        put_place(text, script, b->asked[0]);
+        put_string(text, script->places[b->asked[0]]);
     }
     else if (strncmp(name, "places", len) == 0) {
         for (uint32_t i = 0; i < b->nasked; i++) {
             put_text(text, i == 0 ? "\"" : ",\"");
-            put_place(text, script, b->asked[i]);
+            put_string(text, script->places[b->asked[i]]);
             put(text, "\"", 1);
         }
     }
@@ -183,7 +192,11 @@ static void put_head(text_t *text, const load_booker_t *b, load_action_e action)
 size_t load_request_write(load_booker_t *b, load_action_e action)
 {
     static _Thread_local text_t body;
-    const load_click_t *click = &b->loop->script->clicks[action];
+    const load_script_t *script = b->loop->script;
+    const load_click_t *click =
+        b->area >= 0 && script->in_area[action].method != NULL
+            ? &script->in_area[action]
+            : &script->clicks[action];
     text_t text = {b->loop->request, 0, b->loop->request_space};
 
     if (!b->again) {

@@ -98,20 +98,70 @@ static char *word(char **rest)
     return from;
 }
 
+static int read_number(uint32_t *number, const char *value)
+{
+    char *end;
+
+    *number = (uint32_t)strtoul(value, &end, 10);
+    return end != value && *end == '\0';
+}
+
 static int read_action(load_script_t *s, char *value)
 {
     load_action_e action;
+    load_click_t *click = s->clicks;
     char *name = word(&value);
     char *method = word(&value);
     char *path = word(&value);
+    char *area = name == NULL ? NULL : strstr(name, "-area");
 
+    if (area != NULL) {
+        *area = '\0';
+        click = s->in_area;
+    }
     if (path == NULL || !action_of(&action, name)) {
         return 0;
     }
+    click += action;
     value += strspn(value, " \t");
-    s->clicks[action].method = strdup(method);
-    s->clicks[action].path = strdup(path);
-    s->clicks[action].body = *value == '\0' ? NULL : strdup(value);
+    click->method = strdup(method);
+    click->path = strdup(path);
+    click->body = *value == '\0' ? NULL : strdup(value);
+    return 1;
+}
+
+/** A word, or "several of them". */
+static char *name_of(char **rest)
+{
+    char *from = *rest + strspn(*rest, " \t");
+    char *end = *from == '"' ? strchr(from + 1, '"') : NULL;
+
+    if (end == NULL) {
+        return word(rest);
+    }
+    *end = '\0';
+    *rest = end + 1;
+    return from + 1;
+}
+
+/** `area NAME assigned|pooled[:N] PERCENT`; N is for who makes the slot. */
+static int read_area(load_script_t *s, char *value)
+{
+    load_area_t *area = &s->areas[s->nareas];
+    char *name = name_of(&value);
+    char *mode = word(&value);
+    char *percent = word(&value);
+
+    if (s->nareas == LOAD_AREAS_MAX || percent == NULL ||
+        !read_number(&area->percent, percent)) {
+        return 0;
+    }
+    area->pooled = strncmp(mode, "pooled", 6) == 0;
+    if (!area->pooled && strcmp(mode, "assigned") != 0) {
+        return 0;
+    }
+    area->name = strdup(name);
+    s->nareas++;
     return 1;
 }
 
@@ -242,14 +292,6 @@ static int read_range(uint32_t *min, uint32_t *max, const char *value)
     return n >= 1 && *min <= *max;
 }
 
-static int read_number(uint32_t *number, const char *value)
-{
-    char *end;
-
-    *number = (uint32_t)strtoul(value, &end, 10);
-    return end != value && *end == '\0';
-}
-
 static int read_flag(int *flag, const char *value)
 {
     *flag = strcmp(value, "on") == 0;
@@ -273,6 +315,8 @@ static int read_real(double *number, const char *value)
     X("slot", read_slot(s, v))                                                 \
     X("places", read_lines(&s->places, &s->nplaces, v))                        \
     X("cookies", read_lines(&s->cookies, &s->ncookies, v))                     \
+    X("area", read_area(s, v))                                                 \
+    X("together", read_number(&s->together, v))                                \
     X("steps", read_steps(s, v))                                               \
     X("browse", read_number(&s->browse, v))                                    \
     X("abandon", read_number(&s->abandon, v))                                  \
@@ -312,6 +356,17 @@ static int read_line(load_script_t *s, const char *key, char *v)
     return 0;
 }
 
+static int areas_whole(const load_script_t *s)
+{
+    uint32_t percent = 0;
+
+    for (uint32_t i = 0; i < s->nareas; i++) {
+        percent += s->areas[i].percent;
+    }
+    return s->nareas == 0 ||
+           (percent <= 100 && s->in_area[LOAD_ACTION_HOLD].method != NULL);
+}
+
 static int whole(const load_script_t *s)
 {
     const char *missing = s->host == NULL     ? "url"
@@ -320,6 +375,7 @@ static int whole(const load_script_t *s)
                           : s->bookers == 0   ? "bookers"
                           : s->threads == 0   ? "threads"
                           : s->party_min == 0 ? "party"
+                          : !areas_whole(s)   ? "area and hold-area"
                           : s->plan == LOAD_PLAN_OPEN && s->rate <= 0 ? "rate"
                           : s->plan != LOAD_PLAN_CROWD && s->seconds <= 0
                               ? "seconds"
@@ -340,15 +396,24 @@ static void drop_list(char **list, uint32_t n)
     free(list);
 }
 
+static void drop_click(load_click_t *click)
+{
+    free(click->method);
+    free(click->path);
+    free(click->body);
+}
+
 void load_script_drop(load_script_t *s)
 {
     if (s == NULL) {
         return;
     }
     for (int i = 0; i < LOAD_ACTION_COUNT; i++) {
-        free(s->clicks[i].method);
-        free(s->clicks[i].path);
-        free(s->clicks[i].body);
+        drop_click(&s->clicks[i]);
+        drop_click(&s->in_area[i]);
+    }
+    for (uint32_t i = 0; i < s->nareas; i++) {
+        free(s->areas[i].name);
     }
     drop_list(s->slots, s->nslots);
     drop_list(s->places, s->nplaces);

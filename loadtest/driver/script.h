@@ -18,6 +18,8 @@
  *   url http[s]://127.0.0.1:8080     slot demo            places FILE
  *   cookies FILE
  *   action hold POST /yoyaku/slots/{slot}/holds {"places":[{places}]}
+ *   action hold-area POST .. {"area":"{area}","quantity":{quantity}}
+ *   area Floor pooled:500 30         area "Upper Circle" assigned 20
  *   steps slot plan board hold more exchange checkout confirm
  */
 
@@ -46,8 +48,18 @@ const char *load_action_name(load_action_e action);
 typedef struct load_click_t {
     char *method; /**< NULL: the arm has no such click, it is passed over */
     char *path;   /**< with {slot} {folder} {line} */
-    char *body;   /**< with {slot} {places} {place} {line}; NULL: none */
+    char *body;   /**< with {slot} {places} {place} {line} {area} {quantity}
+                       {together}; NULL: none */
 } load_click_t;
+
+/** Where a part of the bookers asks for a count and names no place. */
+typedef struct load_area_t {
+    char *name;
+    int pooled; /**< 0: assigned, the house seats the party */
+    uint32_t percent;
+} load_area_t;
+
+#define LOAD_AREAS_MAX 8
 
 typedef enum load_plan_e {
     LOAD_PLAN_CROWD, /**< each booker comes once, spread over stagger_ms */
@@ -76,14 +88,17 @@ typedef struct load_script_t {
     int tls, insecure; /**< https; any certificate will do */
     char *type;        /**< Content-Type of bodies */
     load_click_t clicks[LOAD_ACTION_COUNT];
+    load_click_t in_area[LOAD_ACTION_COUNT]; /**< "hold-area": of a count */
 
     uint32_t nslots;
     char **slots;
     uint32_t nplaces;
     char **places; /**< guids in plan order, the same for all slots */
     uint32_t ncookies;
-    char *
-        *cookies; /**< what visitors come with, one each in turn; NULL: none */
+    char **cookies; /**< what visitors bring, one each in turn; NULL: none */
+    uint32_t nareas;
+    load_area_t areas[LOAD_AREAS_MAX];
+    uint32_t together; /**< percent of the parties that will not be parted */
 
     uint32_t nsteps;
     load_action_e steps[LOAD_STEPS_MAX];

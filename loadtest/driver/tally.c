@@ -21,7 +21,8 @@ load_tally_t *load_tally_create(const load_script_t *script, uint32_t thread)
         perror("driver: memory");
         exit(1);
     }
-    tally->demand = calloc(script->nslots, sizeof(*tally->demand));
+    tally->demand = calloc((size_t)script->nslots * (1 + script->nareas),
+                           sizeof(*tally->demand));
     tally->connects = load_hdr_create();
     tally->late = load_hdr_create();
     atomic_store(&tally->free_seen, -1);
@@ -129,7 +130,7 @@ void load_tally_add(load_tally_t *sum, const load_tally_t *other,
     for (int i = 0; i < LOAD_WIRE_END_COUNT; i++) {
         sum->ends[i] += other->ends[i];
     }
-    for (uint32_t i = 0; i < script->nslots; i++) {
+    for (uint32_t i = 0; i < script->nslots * (1 + script->nareas); i++) {
         sum->demand[i].wanted += other->demand[i].wanted;
         sum->demand[i].got += other->demand[i].got;
         sum->demand[i].unmet += other->demand[i].unmet;
@@ -141,6 +142,8 @@ void load_tally_add(load_tally_t *sum, const load_tally_t *other,
     sum->journeys += other->journeys;
     sum->taken_again += other->taken_again;
     sum->bytes_in += other->bytes_in;
+    sum->opened += other->opened;
+    sum->opened_us += other->opened_us;
     sum->replayed += other->replayed;
     sum->unknown += other->unknown;
     sum->cpu_seconds += other->cpu_seconds;
@@ -235,15 +238,19 @@ static void write_latencies(load_hdr_t *const rows[][LOAD_OUTCOME_COUNT],
 static void write_demand(const load_tally_t *sum, const load_script_t *script,
                          FILE *out)
 {
+    uint32_t each = 1 + script->nareas;
+
     fputs(",\"slots\":[", out);
-    for (uint32_t i = 0; i < script->nslots; i++) {
+    for (uint32_t i = 0; i < script->nslots * each; i++) {
         const load_demand_t *d = &sum->demand[i];
 
         fprintf(out,
-                "%s{\"slot\":\"%s\",\"wanted\":%" PRIu64 ",\"got\":%" PRIu64
-                ",\"unmet\":%" PRIu64 ",\"given_up\":%" PRIu64 "}",
-                i == 0 ? "" : ",", script->slots[i], d->wanted, d->got,
-                d->unmet, d->given_up);
+                "%s{\"slot\":\"%s\",\"area\":\"%s\",\"wanted\":%" PRIu64
+                ",\"got\":%" PRIu64 ",\"unmet\":%" PRIu64
+                ",\"given_up\":%" PRIu64 "}",
+                i == 0 ? "" : ",", script->slots[i / each],
+                i % each == 0 ? "" : script->areas[i % each - 1].name,
+                d->wanted, d->got, d->unmet, d->given_up);
     }
     fputc(']', out);
 }
@@ -257,9 +264,11 @@ void load_tally_write(const load_tally_t *sum, const load_script_t *script,
             "{\"result\":{\"seed\":%" PRIu64 ",\"threads\":%u,"
             "\"wall_seconds\":%.3f,\"cpu_seconds\":%.3f,\"bytes_in\":%" PRIu64
             ",\"taken_again\":%" PRIu64 ",\"replayed\":%" PRIu64
-            ",\"unknown\":%" PRIu64 ",\"statuses\":{",
+            ",\"unknown\":%" PRIu64 ",\"opened\":%" PRIu64
+            ",\"opened_us\":%" PRId64 ",\"statuses\":{",
             script->seed, script->threads, sum->wall_seconds, sum->cpu_seconds,
-            sum->bytes_in, sum->taken_again, sum->replayed, sum->unknown);
+            sum->bytes_in, sum->taken_again, sum->replayed, sum->unknown,
+            sum->opened, sum->opened_us);
     for (int i = 0; i < 600; i++) {
         if (sum->statuses[i] != 0) {
             fprintf(out, "%s\"%d\":%" PRIu64, comma, i, sum->statuses[i]);

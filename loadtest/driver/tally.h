@@ -71,10 +71,12 @@ typedef struct load_tally_t {
 #undef LOAD_WAY_COUNTER
     uint64_t taken_again; /**< refused for a place taken, tried elsewhere */
     uint64_t bytes_in;
+    uint64_t opened;   /**< answers that were first on their connection */
+    int64_t opened_us; /**< from send to answer, of these */
     uint64_t replayed; /**< asked again with the key after a loss */
     uint64_t unknown;  /**< changes whose fate was never learned */
     double cpu_seconds, wall_seconds;
-    load_demand_t *demand; /**< per slot */
+    load_demand_t *demand; /**< per slot: of named places, of each area */
     FILE *record;
 
     /* for the eyes of the main thread while it runs */

@@ -7,9 +7,15 @@
 /** With `best` everybody reaches for one of the first so many. */
 #define BEST_AMONG 24
 
-void load_view_init(load_view_t *view, uint32_t nplaces)
+void load_view_init(load_view_t *view, const load_script_t *script)
 {
+    uint32_t nplaces = script->nplaces;
+
+    view->script = script;
     view->nplaces = view->nfree = nplaces;
+    for (uint32_t i = 0; i < script->nareas; i++) {
+        view->left[i] = UINT32_MAX; /* nobody has looked yet */
+    }
     view->states = malloc((size_t)nplaces + 1);
     if (view->states == NULL) {
         perror("driver: memory");
@@ -19,24 +25,50 @@ void load_view_init(load_view_t *view, uint32_t nplaces)
     view->states[nplaces] = '\0';
 }
 
+/** The first `mark` of the bytes. @return what stands behind it, or NULL */
+static const char *behind(const char *from, const char *end, const char *mark)
+{
+    size_t len = strlen(mark);
+    const char *found = memmem(from, (size_t)(end - from), mark, len);
+
+    return found == NULL ? NULL : found + len;
+}
+
+static void areas_read(load_view_t *view, const char *body, const char *end)
+{
+    for (uint32_t i = 0; i < view->script->nareas; i++) {
+        char mark[300];
+        const char *at;
+
+        snprintf(mark, sizeof(mark), "\"section\":\"%s\"",
+                 view->script->areas[i].name);
+        at = behind(body, end, mark);
+        at = at == NULL ? NULL : behind(at, end, "\"free\":");
+        view->left[i] = at == NULL ? 0 : (uint32_t)strtoul(at, NULL, 10);
+    }
+}
+
 int load_view_read(load_view_t *view, const char *body, size_t len)
 {
-    static const char mark[] = "\"places\":\"";
     const char *end = body + len;
     uint32_t at = 0, nfree = 0;
 
+    areas_read(view, body, end);
     for (;;) {
-        body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1);
+        const char *from = body;
+        const char *house;
+
+        body = behind(body, end, "\"places\":\"");
         if (body == NULL) {
             break;
         }
-        body += sizeof(mark) - 1;
+        house = behind(from, body, "\"mode\":\"assigned\"");
         for (; body < end && *body >= '0' && *body <= '9'; body++) {
             if (at == view->nplaces) {
                 return 0;
             }
-            view->states[at++] = *body;
-            nfree += *body == '0';
+            view->states[at++] = house != NULL ? LOAD_VIEW_HOUSE : *body;
+            nfree += house == NULL && *body == '0';
         }
     }
     view->nfree = nfree;

@@ -10,20 +10,27 @@
  * @file view.h
  * @brief What the bookers of one thread last saw of a slot's board.
  *
- * One character a place in plan order, '0' free. Every board that comes in
+ * One character a place in plan order, '0' free; LOAD_VIEW_HOUSE where the
+ * house seats people and nobody names a place. Of an area that is sold by
+ * count, how many are left. Every board that comes in
  * replaces it, so who has just looked chooses from what he saw; who has not
  * chooses from what somebody saw a moment ago, as people do.
  */
 
+#define LOAD_VIEW_HOUSE '-'
+
 typedef struct load_view_t {
-    uint32_t nplaces, nfree;
+    const load_script_t *script;
+    uint32_t nplaces, nfree; /**< nfree: of those that may be named */
+    uint32_t left[LOAD_AREAS_MAX];
     char *states;
     char etag[80]; /**< of the last board, quotes and all; "" none */
 } load_view_t;
 
-void load_view_init(load_view_t *view, uint32_t nplaces);
+void load_view_init(load_view_t *view, const load_script_t *script);
 
-/** Read a board: every "places":"0012..." in it, one behind the other.
+/** Read a board: every "places":"0012..." in it, one behind the other, and
+ *  "free" of the script's areas.
  *  @return 0 when it does not show as many places as the hall has */
 int load_view_read(load_view_t *view, const char *body, size_t len);
 

@@ -3,7 +3,8 @@
 
   about     one sentence
   like      another arm whose description this one changes
-  actions   {"hold": "METHOD PATH [BODY]"}: what a click looks like there
+  actions   {"hold": "METHOD PATH [BODY]"}: what a click looks like there;
+            "hold-area" is the same of a booker who asks for a count in an area
   conf      its part of httpd's configuration, with @WORDS@ filled in
   module    a module built from the folder's mod_*.c
   schema    SQL, once a database
@@ -41,6 +42,13 @@ class Arm:
         self.packages = self.is_.get("packages", [])
         # arms that are alike but for a setting live side by side
         self.suffix = "" if "like" not in self.is_ else "-" + self.is_["tag"]
+
+    @property
+    def book(self):
+        """Whose book it writes: "yoyaku", "slotrow", or None: nobody's."""
+        if self.is_["slots"] in ("yoyaku", "snapshot", "memcached"):
+            return "yoyaku"
+        return "slotrow" if "schema" in self.is_ else None
 
     def text(self):
         """Its clicks for the driver's script."""

@@ -4,6 +4,8 @@ import glob
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import threading
 
@@ -22,6 +24,20 @@ def mix_text(name):
             return path.read_text()
     known = " ".join(sorted(p.stem for p in SCENARIOS.glob("*.mix")))
     raise ServerError(f'there is no mix "{name}"; known are {known}, or a file')
+
+
+def mix_areas(name):
+    """[(area, "assigned" | "pooled:N")] that a mix wants of its slots."""
+    found = []
+    for line in mix_text(name).splitlines():
+        if line.split()[:1] == ["area"]:
+            words = shlex.split(line)
+            if len(words) != 4 or not re.fullmatch(
+                    r"assigned|pooled(:\d+)?", words[2]):
+                raise ServerError(f'mix {name}: "{line}" is not "area NAME '
+                                  'assigned|pooled:N PERCENT"')
+            found.append((words[1], words[2]))
+    return found
 
 
 class Driver:

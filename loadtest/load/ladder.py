@@ -2,8 +2,9 @@
 """arms against each other, rung by rung: A B B A, slopes, spreads, ratios
 
 A rung is a number of bookers in a closed loop. Within it the arms alternate;
-each arm's slope is its rate over its own first rung; arms are compared within
-a rung only.
+half of its rounds are on the way up and half on the way down, so that a drift
+of the machine meets all rungs alike. Each arm's slope is its rate over its own
+first rung; arms are compared within a rung only.
 """
 import argparse
 import itertools
@@ -13,8 +14,9 @@ import sys
 
 from servers import ServerError
 
-from . import ratio, report, runs, stand
+from . import proc, ratio, report, runs, stand, verdict
 from .arms import Arm
+from .driver import mix_areas
 from .rush import latencies
 from .shot import Shot
 
@@ -58,6 +60,9 @@ class Rung:
     def __init__(self, bookers, slots, arms):
         self.bookers, self.slots = bookers, slots
         self.shots = {arm.name: [] for arm in arms}
+        self.keys = {arm.name: [f"r{bookers}-{slots}-{arm.name}-{n}"
+                                for n in range(slots)] for arm in arms}
+        self.memory = None  # of the workers, when the rung was climbed
 
     @property
     def name(self):
@@ -76,7 +81,8 @@ class Rung:
 
     def said(self):
         made = {"bookers": self.bookers, "slots": self.slots,
-                "name": self.name, "arms": {}, "ratios": []}
+                "name": self.name, "arms": {}, "ratios": [],
+                "memory": self.memory}
         for name, shots in self.shots.items():
             middle = sorted(shots, key=lambda shot: shot.rate)[len(shots) // 2]
             made["arms"][name] = {
@@ -106,30 +112,40 @@ def slopes(rungs):
                    for rung in rungs] for name in names}
 
 
-def climb(made, arms, args, bookers, nslots):
-    rung = Rung(bookers, nslots, arms)
-    slots = {}
-    for arm in arms:
-        slots[arm.name] = [f"r{bookers}-{nslots}-{arm.name}-{n}"
-                           for n in range(nslots)]
-        for slot in slots[arm.name]:
-            arm.fresh_slot(made, slot)
-    warmed = set()
-    for row in ratio.order(arms, args.rounds):
-        for arm in row:
-            shot = Shot(made, arm, args.mix, bookers, args.seconds,
-                        slots[arm.name], {"seed": args.seed},
-                        saturate=args.saturate,
-                        name=f"r{bookers}-{arm.name}",
-                        warm=0 if arm.name in warmed else 1.0).run()
-            warmed.add(arm.name)
-            rung.add(shot)
-            say(f"  {rung.name:24} {arm.name:24} {shot.rate:8.0f}/s"
-                + ("  VOID: " + "; ".join(shot.voids) if shot.voids else ""))
-    return rung
+def shoot(made, rung, arm, args):
+    shots = rung.shots[arm.name]
+    if not shots:
+        for key in rung.keys[arm.name]:
+            arm.fresh_slot(made, key)
+    shot = Shot(made, arm, args.mix, rung.bookers, args.seconds,
+                rung.keys[arm.name], {"seed": args.seed},
+                saturate=args.saturate, name=f"r{rung.bookers}-{arm.name}",
+                warm=0 if shots else 1.0).run()
+    rung.add(shot)
+    say(f"  {rung.name:24} {arm.name:24} {shot.rate:8.0f}/s"
+        + ("  VOID: " + "; ".join(shot.voids) if shot.voids else ""))
+
+
+def climb(made, arms, args, rungs):
+    """Up with the first half of each rung's rounds, down with the other."""
+    rows = ratio.order(arms, args.rounds)
+    half = (len(rows) + 1) // 2
+    for way, part in ((rungs, rows[:half]), (rungs[::-1], rows[half:])):
+        for rung in way:
+            for arm in (arm for row in part for arm in row):
+                shoot(made, rung, arm, args)
+            rung.memory = proc.workers_memory(made.httpd.children())
+    return rungs
 
 
 def show(run):
+    """No verdict, no speed."""
+    for check in run["verdict"]["checks"]:
+        say(f"{'right' if check['right'] else 'WRONG'}  {check['check']}: "
+            + "; ".join(check["said"][:4]))
+    if not run["verdict"]["right"]:
+        say("no figures: a run that is not right has no speed")
+        return
     for rung in run["rungs"]:
         say(f"\n{rung['name']}")
         for name, arm in rung["arms"].items():
@@ -169,14 +185,17 @@ def run(argv):
     arms = [Arm(name) for name in args.arms.split(",")]
     if args.rounds < 2:
         raise ServerError("--rounds is 2 or more")
-    stand.prepare()
+    stand.prepare(arms)
     where = runs.folder("ladder")
     with stand.Stand(where / "stand", args.hall, arms, args.workers, args.mpm,
-                     cpus=args.cpus) as made:
-        climbed = [climb(made, arms, args, bookers, nslots)
-                   for bookers in rungs for nslots in slots]
+                     cpus=args.cpus, areas=mix_areas(args.mix)) as made:
+        climbed = climb(made, arms, args,
+                        [Rung(bookers, nslots, arms)
+                         for bookers in rungs for nslots in slots])
+        say("taking the verdict")
         done = {"kind": "ladder", "conditions": {**made.conditions(),
                                                  "seed": args.seed},
+                "verdict": verdict.of_books(made).said(),
                 "asked": vars(args), "arms": [arm.name for arm in arms],
                 "rungs": [rung.said() for rung in climbed],
                 "slopes": slopes(climbed),
@@ -187,4 +206,4 @@ def run(argv):
     show(done)
     if args.json:
         print(json.dumps(done))
-    return 0
+    return 0 if done["verdict"]["right"] else 1

@@ -2,8 +2,8 @@
 """named figures, each the ratio of two arms alternated in one run
 
 Brings up what the measure needs, runs it, takes everything down. None takes
-longer than ten minutes. Exit status: 0 measured, 1 void, 3 the feature that a
-measure is about does not exist here.
+longer than ten minutes. Exit status: 0 measured, 1 void or not right (then it
+has no value), 3 the feature that a measure is about does not exist here.
 """
 import argparse
 import json
@@ -13,6 +13,7 @@ from servers import ServerError
 
 from . import measures, report, runs, stand
 from . import crowded  # noqa: F401  registers its measures
+from .arms import Arm
 
 
 def parser():
@@ -51,8 +52,13 @@ def one(name, args, where):
     context = measures.Context(args, where / name)
     try:
         found = measures.MEASURES[name].run(context)
+        wrong = context.wrong()
     finally:
         context.close()
+    if wrong:
+        return {"value": None, "spread": None, "valid": False,
+                "driver_cpu_percent": None, "reason": "; ".join(wrong),
+                "verdict": "WRONG"}, context.conditions
     voids = sorted(set(context.voids))
     low, high = found.get("spread") or (None, None)
     finding = found.get("finding", True)
@@ -80,7 +86,8 @@ def run(argv):
         raise ServerError(("there is no measure " + " ".join(unknown)
                            if unknown else "which measure?")
                           + "; --list names them")
-    stand.prepare()
+    stand.prepare([Arm("php-slotrow")] if "one_slot_over_php_slotrow" in
+                  args.names else [])
     where = runs.folder("measure")
     done = {"kind": "measure", "measures": {}, "conditions": {},
             "asked": vars(args)}
@@ -107,4 +114,5 @@ def run(argv):
             print(f"{name} {said['value']} {said['verdict']}"
                   + (f": {said['reason']}" if said["reason"] else ""))
     verdicts = {said["verdict"] for said in done["measures"].values()}
-    return 3 if "missing" in verdicts else 1 if "void" in verdicts else 0
+    return 3 if "missing" in verdicts else int(bool(
+        verdicts & {"void", "WRONG"}))

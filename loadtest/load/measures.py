@@ -3,7 +3,7 @@
 import itertools
 import statistics
 
-from . import proc, ratio
+from . import proc, ratio, verdict
 from .arms import Arm
 from .shot import Shot
 from .stand import BUILD, HALLS, Stand
@@ -47,6 +47,7 @@ class Context:
         self.stands, self.voids, self.conditions = [], [], {}
         self.driver_cpu = []  # of each load, of a core
         self.numbers = itertools.count(1)
+        self.sold = []  # (stand, slot) that the verdict is taken on
 
     def stand(self, arms=("yoyaku",), hall=None, start=True, **more):
         more.setdefault("workers", self.args.workers)
@@ -67,7 +68,19 @@ class Context:
         keys = [f"m{next(self.numbers)}" for _ in range(n)]
         for key in keys:
             on.arm(arm).fresh_slot(on, key)
+            if on.arm(arm).book == "yoyaku":
+                self.sold.append((on, key))
         return keys
+
+    def wrong(self):
+        """Sentences: what is not right in the books of all stands."""
+        said = []
+        for on in self.stands:
+            found = verdict.of_books(on, [slot for other, slot in self.sold
+                                          if other is on])
+            said += [line for check in found.checks if not check["right"]
+                     for line in check["said"]]
+        return said
 
     def shot(self, on, arm="yoyaku", mix="counter", slots=None, bookers=None,
              seconds=None, **more):

@@ -162,6 +162,13 @@ def series_of(run, rungs, value):
 
 
 def ladder_html(run):
+    parts = [verdict_html(run)]
+    if not run["verdict"]["right"]:
+        return parts[0] + "<p>A run that is not right has no speed.</p>"
+    return parts[0] + climbed_html(run)
+
+
+def climbed_html(run):
     def slope(rung, name):
         row = next(row for row in run["slopes"][name]
                    if row["rung"] == rung["name"])
@@ -187,6 +194,13 @@ def ladder_html(run):
     parts += [f"<h3>Lock wait edges over {esc(along)}</h3>", svg.lines(
         f"lock wait edges over {along}", along, "edges seen",
         series_of(run, run["rungs"], waits))]
+    kinds = ("private", "marginal", "proportional", "resident")
+    memory = {kind: [(rung[axes(run)[0]], rung["memory"][kind]["median"])
+                     for rung in run["rungs"] if rung.get("memory")]
+              for kind in kinds}
+    if all(memory.values()):
+        parts += ["<h3>Memory per worker</h3>", svg.lines(
+            f"memory of a worker over {along}", along, "KiB, median", memory)]
     for rung in run["rungs"]:
         parts.append(rung_html(rung))
     return "".join(parts)
@@ -195,9 +209,10 @@ def ladder_html(run):
 def rung_html(rung):
     parts = [f"<h3>{esc(rung['name'])}</h3>", table(
         ("arm", "rounds' spread %", "p50 ms", "p95 ms", "CPU us an answer",
-         "driver CPU %", "void"),
+         "driver CPU %", "sampler CPU %", "void"),
         [(name, arm["spread_percent"], *_both(arm["latencies"]),
           arm["cpu_us"], arm["driver_cpu_percent"],
+          arm["seen"]["sampler_cpu_percent"],
           "; ".join(arm["voids"]) or "no") for name, arm in
          rung["arms"].items()]),
         table(("ratio", "value"), [
@@ -262,7 +277,8 @@ def text(all_runs):
         if run["kind"] == "rush":
             lines += _rush_text(run)
         elif run["kind"] == "ladder":
-            for rung in run["rungs"]:
+            lines += _verdict_text(run)
+            for rung in run["rungs"] if run["verdict"]["right"] else []:
                 lines += [f"{rung['name']}: {one['of']} over "
                           f"{one['over']} {ratio.said(one)}"
                           + (" (void)" if one["void"] else "")
@@ -276,11 +292,16 @@ def text(all_runs):
     return "\n".join(lines) + "\n"
 
 
-def _rush_text(run):
+def _verdict_text(run):
     lines = [f"verdict: {'right' if run['verdict']['right'] else 'WRONG'}"]
     for check in run["verdict"]["checks"]:
         lines.append(f"  {'right' if check['right'] else 'WRONG'} "
                      f"{check['check']}: {'; '.join(check['said'])}")
+    return lines
+
+
+def _rush_text(run):
+    lines = _verdict_text(run)
     if run["verdict"]["right"]:
         lines += [f"void: {void}" for void in run["voids"]]
         lines += [f"{row['action']} {row['outcome']}: n "

@@ -14,9 +14,9 @@ import time
 
 from servers import ServerError
 
-from . import proc, report, runs, sizing, stand, target, verdict
+from . import proc, report, runs, sizing, stand, target, verdict, waiting
 from .arms import Arm
-from .driver import Result
+from .driver import Result, mix_areas
 from .hdr import ms
 from .shot import Shot
 
@@ -190,9 +190,12 @@ def show(run):
 
 def on_stand(args, where):
     arm = Arm(args.arm)
-    conf = f'Include "{os.path.abspath(args.conf)}"\n' if args.conf else ""
+    where.joinpath("keys").mkdir()
+    conf = waiting.room_conf(str(where / "keys" / "room"))
+    if args.conf:
+        conf += f'Include "{os.path.abspath(args.conf)}"\n'
     with stand.Stand(where / "stand", args.hall, [arm], args.workers, args.mpm,
-                     conf, cpus=args.cpus) as made:
+                     conf, cpus=args.cpus, areas=mix_areas(args.mix)) as made:
         slots = [f"rush-{n}" for n in range(1, args.slots + 1)]
         for slot in slots:
             arm.fresh_slot(made, slot)
@@ -206,9 +209,10 @@ def on_stand(args, where):
         say("taking the verdict")
         said = verdict.of_run(made, slots, shot.result,
                               shot.driver.recorded(),
-                              "yoyaku" if arm.name == "yoyaku" else "slotrow")
+                              arm.book)
+        shot.seen["waiting"] = waiting.seen(made)
         shot.seen["memory"] = {"started": started, "warmed": warmed,
-                               "settled": memory(made)}
+                               "settled": settled(made, arm, slots)}
         return {"kind": "rush", "conditions": made.conditions(),
                 "verdict": said.said(), "voids": shot.voids,
                 "trouble": trouble.done, "result": dict(shot.result),
@@ -221,11 +225,19 @@ def memory(made):
     return proc.workers_memory(made.httpd.children())
 
 
+def settled(made, arm, slots):
+    """When the crowd has gone and each worker has answered a click more."""
+    Shot(made, arm, "boards", made.workers, 0.5, slots, watch=False,
+         prove=False, name="settle").run()
+    time.sleep(0.5)
+    return memory(made)
+
+
 def run(argv):
     args = parser().parse_args(argv)
     if args.bookers < 1 or args.slots < 1 or args.workers < 1:
         raise ServerError("--bookers, --slots and --workers are 1 or more")
-    stand.prepare()
+    stand.prepare([Arm(args.arm)])
     where = runs.folder("rush")
     made = (target.rush(args, plan(args), where, Progress()) if args.target
             else on_stand(args, where))

@@ -9,43 +9,66 @@ import collections
 import http.client
 import re
 import socket
+import statistics
 import threading
 import time
 
-from . import proc
+from . import edges, proc
+from .timetable import number
 
-EDGES = """
-SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, l.lock_table,
-       COALESCE(l.lock_index, ''), b.trx_state, b.trx_query IS NULL,
-       TIMESTAMPDIFF(MICROSECOND, b.trx_started, SYSDATE(6)),
-       TIMESTAMPDIFF(MICROSECOND, r.trx_wait_started, SYSDATE(6))
-FROM information_schema.INNODB_LOCK_WAITS w
-JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id
-JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id
-JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id
-"""
-EDGES_8 = """
-SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
-       CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), COALESCE(l.INDEX_NAME, ''),
-       b.trx_state, b.trx_query IS NULL,
-       TIMESTAMPDIFF(MICROSECOND, b.trx_started, SYSDATE(6)),
-       TIMESTAMPDIFF(MICROSECOND, r.trx_wait_started, SYSDATE(6))
-FROM performance_schema.data_lock_waits w
-JOIN information_schema.INNODB_TRX r
-  ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID
-JOIN information_schema.INNODB_TRX b
-  ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
-JOIN performance_schema.data_locks l
-  ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID
-"""
-STATUS = ("Threads_connected", "Threads_running", "Innodb_row_lock_waits",
-          "Innodb_row_lock_time", "Innodb_row_lock_current_waits",
-          "Innodb_deadlocks", "Com_commit", "Com_rollback", "Questions",
-          "Innodb_os_log_fsyncs", "Innodb_data_fsyncs", "Innodb_log_writes", "Handler_commit",
+STATUS = ("Connections", "Threads_connected", "Threads_running",
+          "Innodb_row_lock_waits", "Innodb_row_lock_time",
+          "Innodb_row_lock_current_waits", "Innodb_deadlocks", "Com_commit",
+          "Com_rollback", "Questions", "Innodb_os_log_fsyncs",
+          "Innodb_data_fsyncs", "Innodb_log_writes", "Handler_commit",
           "Innodb_log_waits", "Com_insert", "Com_select", "Com_begin")
 CACHE = ("get_hits", "get_misses", "evictions", "cmd_set", "cmd_get",
          "curr_items")
-NOT_LOAD = ("/server-status", "/yoyaku-metrics")
+
+
+class Probes:
+    """What a commit, a new connection and a look into memcached cost just now:
+    one of each, timed, less what this side computed meanwhile."""
+
+    def __init__(self, stand):
+        self.stand = stand
+        self.took = {"commit_us": [], "connect_us": [], "get_us": []}
+        host, port = stand.memcached.address.split(":")
+        self.cache = socket.create_connection((host, int(port)), 2)
+        self.db = stand.connect()
+        with self.db.cursor() as cursor:
+            cursor.execute("CREATE TABLE IF NOT EXISTS load_probe (n BIGINT "
+                           "PRIMARY KEY) ENGINE=InnoDB")
+            cursor.execute("INSERT IGNORE INTO load_probe VALUES (0)")
+
+    def _timed(self, name, act):
+        wall, own = time.perf_counter(), time.thread_time()
+        made = act()
+        spent = time.perf_counter() - wall - (time.thread_time() - own)
+        self.took[name].append(max(0.0, 1e6 * spent))
+        return made
+
+    def look(self):
+        self._timed("connect_us", self.stand.connect).close()
+        self.db.begin()
+        with self.db.cursor() as cursor:
+            cursor.execute("UPDATE load_probe SET n = n + 1")
+        self._timed("commit_us", self.db.commit)
+        self._timed("get_us", self._get)
+
+    def _get(self):
+        self.cache.sendall(b"get load-probe\r\n")
+        return self.cache.recv(64)
+
+    def close(self):
+        self.db.close()
+        self.cache.close()
+
+    def said(self):
+        """Medians, and how many there were of each."""
+        return {"n": len(self.took["get_us"]),
+                **{name: round(statistics.median(values), 1) if values else 0.0
+                   for name, values in self.took.items()}}
 
 
 class Scoreboard:
@@ -96,7 +119,7 @@ class Scoreboard:
         for line in text.splitlines():
             name, _, value = line.rpartition(" ")
             if name and not line.startswith("#"):
-                found[name] = _number(value)
+                found[name] = number(value)
         return found
 
     def close(self):
@@ -108,20 +131,20 @@ class Scoreboard:
 class Sampler:
     def __init__(self, stand, driver=None, every=0.5):
         self.stand, self.driver, self.every = stand, driver, every
-        self.samples, self.edges = [], collections.Counter()
-        self.edge_ages = collections.defaultdict(int)
+        self.samples, self.edges = [], edges.Edges()
+        self.edges_sql = None
         self.moments = {}
         self.cpu_seconds = 0.0
         self.board = Scoreboard(stand.httpd.port)
         self.db = None
         self.over = threading.Event()
         self.thread = None
-        self.modern = None
 
     # ---- life ----
 
     def start(self):
         self.db = self.stand.connect()
+        self.probes = Probes(self.stand)
         self.first = self._counters()
         self.began = time.monotonic()
         self.board.read()
@@ -142,6 +165,7 @@ class Sampler:
                         and re.search(r"_(total|sum|count)\b", name)}
         self.board.close()
         self.db.close()
+        self.probes.close()
         return self
 
     def memory(self, moment):
@@ -157,6 +181,7 @@ class Sampler:
             try:
                 self.samples.append(self._sample())
                 self._look_at_edges()
+                self.probes.look()
             except Exception as error:  # the database may be restarting
                 self.samples.append({"error": repr(error)})
             self.cpu_seconds += time.thread_time() - began
@@ -190,20 +215,10 @@ class Sampler:
         return {name: int(value) for name, value in rows}
 
     def _look_at_edges(self):
-        """Who waits for whom. The blocker waits itself: a queue. It runs a
-        statement: at work. It runs none: a hostage of whoever has the
-        transaction open."""
-        if self.modern is None:
-            version = self._query("SELECT VERSION()")[0][0]
-            self.modern = "MariaDB" not in version
-        for row in self._query(EDGES_8 if self.modern else EDGES):
-            _, _, table, index, state, silent, age, _ = row
-            kind = ("queue" if state == "LOCK WAIT"
-                    else "hostage" if silent else "at work")
-            name = re.sub(r"[`\"]", "", table).split(".")[-1]
-            key = name, index, kind
-            self.edges[key] += 1
-            self.edge_ages[key] = max(self.edge_ages[key], int(age or 0))
+        if self.edges_sql is None:
+            self.edges_sql = edges.query(self._query("SELECT VERSION()")[0][0])
+        for row in self._query(self.edges_sql):
+            self.edges.add(row)
 
     def _counters(self):
         pids = self.stand.httpd.children()
@@ -238,6 +253,14 @@ class Sampler:
         workers = [one["workers"] for one in good if one["workers"]]
         wall = self.seconds or 1
         all_cpu = last["machine"][1] - first["machine"][1] or 1
+        status = {name: last["status"].get(name, 0) -
+                  first["status"].get(name, 0) for name in STATUS}
+        cache = {name: last["cache"][name] - first["cache"][name]
+                 for name in CACHE}
+        probes = self.probes.said()  # its own are not the load's
+        for counters, name in ((status, "Com_commit"), (status, "Connections"),
+                               (cache, "cmd_get"), (cache, "get_misses")):
+            counters[name] = max(0, counters[name] - probes["n"])
         return {
             "seconds": round(wall, 2),
             "samples": len(good), "missed": len(self.samples) - len(good),
@@ -248,14 +271,12 @@ class Sampler:
                 100 * (last["machine"][0] - first["machine"][0]) / all_cpu, 1),
             "workers_busy": _most(workers, "busy"),
             "workers_working": _most(workers, "working"),
-            "status": {name: last["status"].get(name, 0) -
-                       first["status"].get(name, 0) for name in STATUS},
+            "status": status, "probes": probes,
             "threads_running_max": max((one["threads_running"] for one in good),
                                        default=None),
             "threads_connected_max": max((one["threads_connected"]
                                           for one in good), default=None),
-            "cache": {name: last["cache"][name] - first["cache"][name]
-                      for name in CACHE},
+            "cache": cache,
             "queue_max": max((one["queue"] or 0 for one in good), default=None),
             "overflows": last["overflows"][0] - first["overflows"][0],
             "drops": last["overflows"][1] - first["overflows"][1],
@@ -263,10 +284,7 @@ class Sampler:
                                     default=first["available_kb"]) // 1024,
             "swapped": last["swapped"] - first["swapped"],
             "major_faults": last["major"] - first["major"],
-            "edges": [{"table": table, "index": index, "kind": kind, "seen": n,
-                       "oldest_us": self.edge_ages[table, index, kind]}
-                      for (table, index, kind), n in
-                      self.edges.most_common()],
+            "edges": self.edges.said(),
             "memory": self.moments, "metrics": self.metrics,
         }
 
@@ -307,63 +325,3 @@ def driver_voids(result, cores, late_ms=20):
         said.append(f"{result['ends']['local']} connections could not be "
                     "opened for want of ports or descriptors")
     return said
-
-
-def times(stand, log_from, result, seen):
-    """Where the time of all answers went, seconds: ranked."""
-    total = sum(row["hdr"]["total"] and _sum(row["hdr"])
-                for row in result["from_send"]) / 1e6
-    served = throttle = lane = store = 0.0
-    has_lane = False
-    for row in stand.log_rows(log_from):
-        if len(row) < 11 or row[3].startswith(NOT_LOAD):
-            continue
-        served += _number(row[6]) / 1e6
-        throttle += _number(row[8]) / 1e3
-        has_lane = has_lane or row[9] != "-"
-        lane += _number(row[9]) / 1e3
-        store += _number(row[10]) / 1e3
-    locks = seen["status"]["Innodb_row_lock_time"] / 1e3
-    rows = [("backlog and network", max(0.0, total - served)),
-            ("throttle", throttle), ("row locks", locks)]
-    if has_lane:
-        rows.append(("lane", lane))
-    if store:
-        rows.append(("connection, trips and flush", max(0.0, store - locks)))
-        rows.append(("handler and cache" if has_lane
-                     else "handler, lane and cache",
-                     max(0.0, served - throttle - lane - store)))
-    else:
-        rows.append(("handler, trips, flush and cache",
-                     max(0.0, served - throttle - lane - locks)))
-    rows.sort(key=lambda row: -row[1])
-    return [{"where": name, "seconds": round(value, 2),
-             "percent": round(100 * value / total, 1) if total else 0}
-            for name, value in rows]
-
-
-def paths(stand, log_from):
-    """Of each path: answers, and the server's own time; the heaviest first."""
-    found = collections.defaultdict(list)
-    for row in stand.log_rows(log_from):
-        if len(row) >= 11 and not row[3].startswith(NOT_LOAD):
-            name = re.sub(r"/slots/[^/]+", "/slots/*", row[3])
-            found[row[2], name].append(_number(row[6]))
-    rows = []
-    for (method, name), times_us in found.items():
-        times_us.sort()
-        rows.append({"path": f"{method} {name}", "n": len(times_us),
-                     "p50_us": times_us[len(times_us) // 2],
-                     "p95_us": times_us[int(0.95 * (len(times_us) - 1))]})
-    return sorted(rows, key=lambda row: -row["p95_us"])
-
-
-def _sum(hdr):
-    return sum(high * count for high, count in hdr["cells"])
-
-
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

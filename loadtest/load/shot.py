@@ -4,7 +4,7 @@ import itertools
 import os
 import time
 
-from . import sampler
+from . import sampler, timetable
 from .driver import Driver
 
 NUMBERS = itertools.count(1)
@@ -84,9 +84,9 @@ class Shot:
         self.seen = watcher.summary()
         self.samples = watcher.samples
         self.voids += watcher.voids()
-        self.times = sampler.times(self.stand, log_from, self.result,
-                                   self.seen)
-        self.paths = sampler.paths(self.stand, log_from)
+        self.times = timetable.times(self.stand, log_from, self.result,
+                                     self.seen)
+        self.paths = timetable.paths(self.stand, log_from)
         busy = self.seen["workers_working"]
         enough = 0.9 * min(self.stand.workers, self.bookers)
         if self.saturate and (busy is None or busy["max"] < enough):

@@ -3,9 +3,6 @@
 number that was measured for it."""
 import textwrap
 
-SYN_BYTES = 320      # struct tcp_request_sock and what hangs on it, about
-SOCKET_BYTES = 2300  # an accepted or waiting socket with empty buffers, about
-
 
 class Page:
     def __init__(self, title):
@@ -61,21 +58,45 @@ def _workers(page, run, budget_kb):
     return each
 
 
+def _bytes(cost, where):
+    found = cost.get(f"{where}_bytes")
+    return "an unmeasured amount" if found is None else f"{found} bytes"
+
+
 def _waiting(page, run, each):
     seen = run.get("seen") or {}
+    cost = seen.get("waiting") or {}
     bookers = (run.get("asked") or {}).get("bookers", 0)
     backlog = max(511, min(4096, bookers))
     page.part(
         f"ListenBacklog  {backlog}",
-        f"Somebody who waits in the backlog costs about {SOCKET_BYTES} bytes "
-        "of the kernel and nothing of httpd. In this run at most "
+        f"Somebody who waits in the backlog costs {_bytes(cost, 'backlog')} of "
+        "the kernel and nothing of httpd. In this run at most "
         f"{seen.get('queue_max')} waited there, {seen.get('overflows')} times "
         f"it was full and {seen.get('drops')} connections were dropped (then "
         "the browser tries again after 1, 3, 7 s and the visitor sees "
         "nothing). net.core.somaxconn must be as large.",
         f"Waiting in a throttle costs a worker: {each or 'not measured'} KiB "
-        "each. Waiting in a waiting room costs no connection at all: a line of "
-        "at most 64 bytes in shared memory, and a poll every 20 s.")
+        "each. Waiting in a waiting room costs no connection at all: "
+        f"{_bytes(cost, 'room')} of shared state, and a question every 20 s. "
+        + (f"Seen with {cost['people']} people who waited."
+           if cost else ""))
+
+
+def _moments(page, run):
+    """All that was seen of a worker's memory."""
+    _, memory, moments = _memory(run)
+    if not memory:
+        return
+    page.part("Memory of a worker, KiB, median (largest)", *(
+        f"{moment}: " + ", ".join(
+            f"{kind} {seen[kind]['median']} ({seen[kind]['max']})"
+            for kind in ("private", "proportional", "resident", "marginal"))
+        for moment, seen in moments.items() if seen),
+        "started: no request yet; warmed: the crowd has just gone; settled: "
+        "after a click more. private: its own pages; proportional: with its "
+        "part of shared ones; resident: with all of them; marginal: what one "
+        "worker more takes, page tables and kernel stack included.")
 
 
 def _recycling(page, run):
@@ -143,20 +164,25 @@ def _database(page, run):
         "fit; a place takes about 60 bytes in its slot.")
 
 
-def _not(page, run):
+def _not(page, run, each):
     seen = run.get("seen") or {}
     busy = (seen.get("workers_busy") or {}).get("max")
     times = run.get("times") or []
     first = times[0] if times else {"where": "not measured", "percent": 0}
+    bookers = (run.get("asked") or {}).get("bookers", 0)
+    conditions = run["conditions"]
     page.part(
         "What not to do: raise MaxRequestWorkers for the crowd",
-        f"{busy} of {run['conditions'].get('workers')} workers were busy at "
+        f"{busy} of {conditions.get('workers')} workers were busy at "
         f"the most, and most of the time of all answers went to "
-        f"{first['where']} ({first['percent']} %). The machine was busy "
-        f"{seen.get('machine_busy_percent')} %. More workers would wait in "
-        "more places for the same CPU, the same commit and the same rows, "
-        "each with its memory. Let the crowd wait where waiting is cheap: in "
-        "the backlog for a second, in a waiting room for longer.")
+        f"{first['where']} ({first['percent']} %). A worker for each of the "
+        f"{bookers} would take {bookers * (each or 0) // 1024} MiB, while at "
+        f"most {seen.get('threads_running_max')} statements ran in the "
+        f"database at once and {conditions['cpus']} CPUs were "
+        f"{seen.get('machine_busy_percent')} % busy: they would stand in more "
+        "places before the same CPU, the same commit and the same rows. Let "
+        "the crowd wait where waiting is cheap: in the backlog for a second, "
+        "in a waiting room for longer.")
 
 
 def page(run):
@@ -177,9 +203,10 @@ def page(run):
         _, memory, _ = _memory(run)
         budget += memory["marginal"]["sum"] if memory else 0
     each = _workers(made, run, budget)
+    _moments(made, run)
     _waiting(made, run, each)
     _recycling(made, run)
     _paths(made, run)
     _database(made, run)
-    _not(made, run)
+    _not(made, run, each)
     return made.text()

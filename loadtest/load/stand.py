@@ -27,7 +27,7 @@ TARGETS = ("mod_yoyaku", "yoyakuctl", "yoyaku-driver", "mod_load_trivial",
 # Notes of the module beside what httpd knows; every arm is logged alike.
 LOG = (r'CustomLog "@LOG@" "%{msec}t %P %m %U %>s %b %D '
        r'%{yoyaku-outcome}n %{yoyaku-queue-ms}n %{yoyaku-lane-ms}n '
-       r'%{yoyaku-store-ms}n"')
+       r'%{yoyaku-store-ms}n %k"')
 
 CONF = """
 <Location "/yoyaku">
@@ -48,10 +48,13 @@ MaxKeepAliveRequests 0
 """
 
 
-def prepare():
-    """Packages and build, as a fresh machine needs."""
+def prepare(arms=()):
+    """Packages and build, as a fresh machine needs: no more than these arms
+    ask for, since somebody waits."""
+    names = ["python3-pymysql", *(name for arm in arms
+                                  for name in arm.packages)]
     try:
-        packages.install(("build", "run", "load"), house.say)
+        packages.install(("build", "run"), house.say, names)
     except RuntimeError as error:
         raise ServerError(str(error)) from error
     house.say("building")
@@ -84,14 +87,17 @@ class Stand:
     hall     a drawing, or generated:SECTIONSxPLACES
     arms     whose configuration httpd gets
     conf     text at the end of httpd's configuration
-    location directives inside <Location "/yoyaku">
+    areas    how its slots are sold, [(name, mode)]: sections of the hall, or
+             pools beside them; the rest is placed
     """
 
     def __init__(self, folder, hall=None, arms=(), workers=80, mpm="prefork",
-                 conf="", options=None, cpus=None, build=BUILD, reserve=1):
+                 conf="", options=None, cpus=None, build=BUILD, reserve=1,
+                 areas=()):
         self.folder = pathlib.Path(folder)
         self.hall = hall or str(HALLS / "theatre-1011.json")
         self.arms, self.mpm, self.conf = list(arms), mpm, conf
+        self.areas = list(areas)
         self.workers, self.reserve = workers, reserve
         self.build = str(build)
         self.cpus = placement(cpus)
@@ -134,10 +140,7 @@ class Stand:
         self._start("memcached", self.memcached)
         self.ctl("schema")
         self.ctl("hall", "import", self.hall, "--name", "house")
-        self.places = self.database.sql(
-            "SELECT p.guid FROM yoyaku_place p JOIN yoyaku_hall h "
-            "ON h.hall_id = p.hall_id WHERE h.name = 'house' "
-            "ORDER BY p.place_no", self.database.name)
+        self._read_hall()
         self.httpd = Httpd(self.folder / "httpd", self.build, self._conf(),
                            self.mpm, self.workers + self.reserve,
                            params=self.database.params(port=self._port()),
@@ -149,6 +152,32 @@ class Stand:
         for arm in self.arms:
             arm.prepare(self)
         return self
+
+    def _read_hall(self):
+        """Its sections, and the places that a board shows, in plan order: a
+        section that is sold by count shows none."""
+        rows = [row.split("\t") for row in self.database.sql(
+            "SELECT p.guid, s.name FROM yoyaku_place p JOIN yoyaku_hall h "
+            "ON h.hall_id = p.hall_id JOIN yoyaku_section s ON s.hall_id = "
+            "p.hall_id AND s.section_no = p.section_no WHERE h.name = 'house' "
+            "ORDER BY p.place_no", self.database.name)]
+        self.sections = {section for _, section in rows}
+        counted = {name for name, mode in self.areas if mode != "assigned"}
+        self.places = [guid for guid, section in rows
+                       if section not in counted]
+
+    def _areas(self):
+        """The same as flags of `yoyakuctl slot add`."""
+        flags = []
+        for name, mode in self.areas:
+            if name in self.sections:
+                flags += ["--area", f"{name}={mode}"]
+            elif ":" in mode:
+                flags += ["--pool", f"{name}={mode.partition(':')[2]}"]
+            else:
+                raise ServerError(f"area {name}: the hall has no such section; "
+                                  "a pool beside it says pooled:N")
+        return flags
 
     def _port(self):
         """None: httpd goes straight to the database's socket."""
@@ -245,7 +274,7 @@ class Stand:
         self.ctl("slot", "add", "--key", key, "--title", key, "--starts",
                  time.strftime("%Y-%m-%dT20:00Z",
                                time.gmtime(time.time() + 90 * 86400)),
-                 "--hall", "house")
+                 "--hall", "house", *self._areas())
         self.ctl("price", "set", "--slot", key, "--tariff", "standard",
                  "45.00", "EUR")
         self.ctl("slot", "open", key)
@@ -311,13 +340,18 @@ class Stand:
         return dict(row.split("\t", 1) for row in rows)
 
 
+def _git(*args):
+    """What git says of this tree; nothing where there is no git."""
+    try:
+        return subprocess.run(["git", "-C", str(ROOT), *args], text=True,
+                              capture_output=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
 def conditions():
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short",
-                             "HEAD"], capture_output=True, text=True,
-                            check=False).stdout.strip()
-    dirty = subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"],
-                           capture_output=True, text=True,
-                           check=False).stdout.strip()
+    commit = _git("rev-parse", "--short", "HEAD") or "unknown"
+    dirty = _git("status", "--porcelain")
     model = re.search(r"model name\s*:\s*(.*)",
                       pathlib.Path("/proc/cpuinfo").read_text())
     load = os.getloadavg()[0]

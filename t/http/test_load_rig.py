@@ -6,18 +6,19 @@ import pathlib
 import random
 import re
 import subprocess
+import threading
 
 import pytest
 
 import load.stand
-from load import (compare, ladder, measure, measures, ratio, report, runs,
-                  rush, sizing, verdict)
+from load import (book, compare, edges, ladder, measure, measures, ratio,
+                  report, runs, rush, sampler, sizing, verdict, waiting)
 from load.arms import Arm
 from load.driver import Driver
 from load.hdr import Hdr
 from load.shot import Shot
 from load.stand import Stand
-from servers import ServerError, free_port
+from servers import ServerError, free_port, until
 from servers.httpd import folder_of_modules
 from yk import Wire
 
@@ -41,6 +42,18 @@ Listen 127.0.0.1:{port}
 """
 
 
+HOUSE = "Section 2"
+FAIR = f"""
+area      Standing pooled:40 30
+area      "{HOUSE}" assigned 35
+together  50
+steps     board hold more checkout confirm
+more      0..1
+party     1..4
+keys      on
+"""
+
+
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory):
     """A certificate of our own for 127.0.0.1, and a port."""
@@ -58,6 +71,7 @@ def stand(folder, build, tls):
     if not os.path.exists(os.path.join(build, "yoyaku-driver")):
         pytest.fail(f"{build}/yoyaku-driver is missing: libevent-dev")
     conf = TLS.format(modules=folder_of_modules(), folder=tls[0], port=tls[1])
+    conf += waiting.room_conf(str(tls[0] / "room"))
     with Stand(os.path.join(folder, "load"), HALL,
                [Arm(name) for name in ARMS], workers=6, build=build,
                conf=conf, cpus=f"driver={FIRST},db={LAST},httpd="
@@ -146,7 +160,11 @@ def test_dead_workers_and_restarts_leave_the_verdict_right(stand):
 
 def test_report_and_sizing_come_from_the_run(stand, sold):
     said = judge(stand, sold)
-    sold.seen["memory"] = {"settled": rush.memory(stand)}
+    sold.seen["memory"] = {
+        "started": rush.memory(stand),
+        "settled": rush.settled(stand, Arm("yoyaku"), sold.slots)}
+    sold.seen["waiting"] = {"people": 9, "backlog_bytes": 4711,
+                            "room_bytes": 77}
     run = {"kind": "rush", "conditions": stand.conditions(),
            "verdict": said.said(), "voids": sold.voids,
            "result": dict(sold.result), "times": sold.times,
@@ -160,9 +178,64 @@ def test_report_and_sizing_come_from_the_run(stand, sold):
     text = sizing.page(run)
     memory = sold.seen["memory"]["settled"]["marginal"]["median"]
     assert f"{memory} KiB" in text and "What not to do" in text
+    assert "4711 bytes" in text and "77 bytes" in text
+    assert "started: private" in text and "settled: private" in text
     run["verdict"]["right"] = False
     assert "<svg" not in report.html([run]), "a wrong run has no speed"
     assert "nothing is sized" in sizing.page(run)
+
+
+def test_the_table_of_times_knows_everything_by_its_name(sold):
+    names = {row["where"] for row in sold.times}
+    assert names == {"backlog", "network", "throttle", "lane", "connection",
+                     "row locks", "flush", "statements and their trips",
+                     "cache", "handler"}
+    ranked = [row["seconds"] for row in sold.times]
+    assert ranked == sorted(ranked, reverse=True) and ranked[0] > 0
+    by_name = {row["where"]: row["seconds"] for row in sold.times}
+    assert by_name["backlog"] > 0, "sixty came to six workers"
+    assert by_name["flush"] > 0 and by_name["lane"] > 0
+    answers = sum(hdr_seconds(row["hdr"]) for row in sold.result["from_send"])
+    assert sum(ranked) == pytest.approx(answers, rel=0.1, abs=0.1)
+
+
+def hdr_seconds(hdr):
+    return sum(high * count for high, count in hdr["cells"]) / 1e6
+
+
+def test_what_a_wait_costs_is_seen_and_not_assumed(stand):
+    cost = waiting.seen(stand)
+    # the kernel's socket and the request in it
+    assert 1000 < cost["backlog_bytes"] < 20000
+    # one line of the room, and whole pages
+    assert 60 <= cost["room_bytes"] < 1000
+    assert waiting.room_bytes(stand.httpd.port, stand.folder / "nothing",
+                              people=3) in (0, None)
+
+
+def test_a_mix_sells_seats_parties_and_standing_room(stand, folder, build):
+    """Each of the three is sold out exactly, though parties want more than is
+    left at the end."""
+    with Stand(os.path.join(folder, "fair"), "generated:2x40", [Arm("yoyaku")],
+               workers=6, build=build, areas=[("Standing", "pooled:40"),
+                                              (HOUSE, "assigned")]) as on:
+        mix = pathlib.Path(folder, "fair.mix")
+        mix.write_text(FAIR)
+        shot = crowd(on, 120, mix=str(mix))
+        said = judge(on, shot)
+        assert said.right, list(said.lines())
+        rows = {row["area"]: row for row in shot.result["slots"]}
+        for area in ("", HOUSE, "Standing"):
+            assert rows[area]["wanted"] > rows[area]["got"] > 30, rows[area]
+            assert rows[area]["unmet"] > 0
+        assert not shot.result.count(outcome=("bad", "broken"))
+        # and it turns red
+        on.database.sql("UPDATE yoyaku_booking SET quantity = quantity + 1 "
+                        "WHERE live = 1 AND area_no = (SELECT area_no FROM "
+                        "yoyaku_area WHERE name = 'Standing') LIMIT 1",
+                        on.database.name)
+        assert {"the book agrees with itself",
+                "every answer is in the book"} <= set(wrong(judge(on, shot)))
 
 
 # ---- where it runs ----
@@ -231,7 +304,7 @@ def test_a_board_as_a_file_and_through_memcached_are_the_same(stand):
 @pytest.fixture
 def target(stand, tls, build, monkeypatch, tmp_path, capfd):
     """A function: rig rush --target over TLS; (its status, what it said)."""
-    monkeypatch.setattr(load.stand, "prepare", lambda: None)
+    monkeypatch.setattr(load.stand, "prepare", lambda *_: None)
     monkeypatch.setattr(load.stand, "BUILD", pathlib.Path(build))
     monkeypatch.setattr(runs, "RUNS", tmp_path)
     stand.slot("staged")
@@ -347,13 +420,42 @@ def undone(stand, sold, counted):
         f"kept_{table}; DROP TABLE kept_{table};" for table in TABLES), name)
 
 
+def test_a_ladder_or_measure_over_a_wrong_book_is_not_right(stand, sold,
+                                                            undone):
+    assert not wrong(verdict.of_books(stand, sold.slots))
+    stand.database.sql(LIES["a booked place came free"][0].replace(
+        "{slot}", slot_id(stand, sold)), stand.database.name)
+    assert wrong(verdict.of_books(stand, sold.slots)) == [
+        "the book agrees with itself"]
+
+    class Args:
+        workers, mpm, cpus = 6, "prefork", None
+    context = measures.Context(Args, None)
+    context.stands, context.sold = [stand], [(stand, sold.slots[0])]
+    assert context.wrong()
+
+
+def test_the_reference_models_book_is_looked_at_too(stand):
+    arm = Arm("php-slotrow")
+    arm.prepare(stand)
+    arm.fresh_slot(stand, "compared")
+    assert book.slotrow_findings(stand)[0] == []
+    stand.database.sql("UPDATE slotrow_place SET state = 1 LIMIT 1",
+                       stand.database.name)
+    assert len(book.slotrow_findings(stand)[0]) == 2, "the place, the count"
+
+
+def slot_id(stand, shot):
+    return stand.database.sql(
+        "SELECT slot_id FROM yoyaku_slot WHERE slot_key = "
+        f"'{shot.slots[0]}'", stand.database.name)[0]
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_the_verdict_turns_red_when(stand, sold, undone, lie):
     sql, check = LIES[lie]
-    slot = stand.database.sql(
-        "SELECT slot_id FROM yoyaku_slot WHERE slot_key = "
-        f"'{sold.slots[0]}'", stand.database.name)[0]
-    stand.database.sql(sql.replace("{slot}", slot), stand.database.name)
+    stand.database.sql(sql.replace("{slot}", slot_id(stand, sold)),
+                       stand.database.name)
     assert check in wrong(judge(stand, sold))
 
 
@@ -444,13 +546,19 @@ def test_a_build_that_loses_a_count_is_red(mutant):
 
 # ---- ladders and measures ----
 
+def slots_of(rungs):
+    return sorted({slot for rung in rungs for shot in rung.shots["yoyaku"]
+                   for slot in shot.slots})
+
+
 def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
     args = ladder.parser().parse_args(["--rounds", "2", "--seconds", "0.5"])
     arms = stand.arms[:2]
-    rungs = [ladder.climb(stand, arms, args, bookers, 1)
-             for bookers in (2, 6)]
+    rungs = ladder.climb(stand, arms, args, [ladder.Rung(bookers, 1, arms)
+                                             for bookers in (2, 6)])
     run = {"kind": "ladder", "arms": [arm.name for arm in arms],
            "conditions": stand.conditions(), "asked": {},
+           "verdict": verdict.of_books(stand, slots_of(rungs)).said(),
            "rungs": [rung.said() for rung in rungs],
            "slopes": ladder.slopes(rungs)}
     for rung in run["rungs"]:
@@ -461,7 +569,10 @@ def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
             assert not [void for void in arm["voids"] if "counter" in void]
             assert arm["times"] and arm["cpu_us"] > 0
     assert run["slopes"]["yoyaku"][0]["value"] == pytest.approx(1, abs=0.5)
-    assert report.html([run]).count("<svg") >= 3
+    assert run["verdict"]["right"], run["verdict"]
+    assert report.html([run]).count("<svg") >= 4
+    wrong_run = {**run, "verdict": {**run["verdict"], "right": False}}
+    assert "<svg" not in report.html([wrong_run]), "no verdict, no speed"
     kept = tmp_path / "run.json"
     kept.write_text(json.dumps(run))
     assert compare.run([str(kept), str(kept)]) == 0
@@ -480,7 +591,7 @@ def test_an_arm_that_knows_none_of_the_clicks_is_void(stand):
 
 def test_a_measure_whose_feature_is_not_here_exits_3(monkeypatch, capsys,
                                                      tmp_path):
-    monkeypatch.setattr(measure.stand, "prepare", lambda: None)
+    monkeypatch.setattr(measure.stand, "prepare", lambda *_: None)
     monkeypatch.setattr(runs, "RUNS", tmp_path)
     monkeypatch.setitem(measures.MEASURES, "of_tomorrow", measures.Measure(
         "what is not here", ("YoyakuOfTomorrow",), None))
@@ -492,6 +603,57 @@ def test_a_measure_whose_feature_is_not_here_exits_3(monkeypatch, capsys,
 
 
 # ---- figures ----
+
+# As each server gives them: MySQL 8 names a table without quotes.
+WAITS = {"10.11.19-MariaDB-0+deb12u1": (41, 40, "`yoyaku`.`slotrow_slot`",
+                                        "PRIMARY", "RUNNING", 1, 12500, 9000),
+         "8.0.36": (41, 40, "yoyaku.slotrow_slot", "PRIMARY", "RUNNING", 1,
+                    12500, 9000)}
+
+
+@pytest.mark.parametrize("version", WAITS)
+def test_a_lock_wait_is_read_alike_of_either_server(version):
+    assert ("data_lock_waits" in edges.query(version)) == \
+        ("MariaDB" not in version)
+    seen = edges.Edges()
+    row = WAITS[version]
+    seen.add(row)
+    seen.add((*row[:4], "LOCK WAIT", 0, 20000, 100))
+    seen.add((*row[:4], "RUNNING", 0, None, None))
+    seen.add((*row[:6], 99000, 50))
+    assert seen.said()[0] == {
+        "table": "slotrow_slot", "index": "PRIMARY", "kind": "hostage",
+        "seen": 2, "oldest_us": 99000, "waited_us": 9000}
+    assert [one["kind"] for one in seen.said()] == ["hostage", "queue",
+                                                    "at work"]
+
+
+def test_a_lock_wait_is_seen_while_it_lasts(stand):
+    name = stand.database.name
+    stand.database.sql("CREATE TABLE seen_waiting (n INT PRIMARY KEY) "
+                       "ENGINE=InnoDB; INSERT INTO seen_waiting VALUES (1)",
+                       name)
+    holder, asker = stand.connect(), stand.connect()
+    try:
+        holder.begin()
+        holder.cursor().execute("SELECT * FROM seen_waiting FOR UPDATE")
+        asking = threading.Thread(target=lambda: asker.cursor().execute(
+            "SELECT * FROM seen_waiting FOR UPDATE"))
+        asking.start()
+        looking = sampler.Sampler(stand, every=0.05).start()
+        until(looking.edges.said, 5, "the edge")
+        looking.stop()
+        holder.rollback()
+        asking.join()
+    finally:
+        holder.close()
+        asker.close()
+    edge = looking.summary()["edges"][0]
+    assert (edge["table"], edge["index"], edge["kind"]) == \
+        ("seen_waiting", "PRIMARY", "hostage")
+    assert edge["oldest_us"] > 0 and edge["waited_us"] > 0
+
+
 
 def test_a_difference_the_spread_covers_is_not_a_finding():
     assert not ratio.of([100, 110, 90], [95, 105, 99])["finding"]

@@ -117,11 +117,12 @@ START_TEST(a_board_of_another_hall_is_not_believed)
     static const char small[] = "{\"sections\":[{\"places\":\"0110\"}]}";
     static const char right[] =
         "{\"sections\":[{\"places\":\"01\"},{\"places\":\"200\"}]}";
+    load_script_t script = {.nplaces = 5};
     load_view_t view = {0};
     uint32_t places[5];
     uint64_t random = 1;
 
-    load_view_init(&view, 5);
+    load_view_init(&view, &script);
     ck_assert_int_eq(load_view_read(&view, small, strlen(small)), 0);
     ck_assert_int_eq(load_view_read(&view, right, strlen(right)), 1);
     ck_assert_str_eq(view.states, "01200");
@@ -132,6 +133,58 @@ START_TEST(a_board_of_another_hall_is_not_believed)
         ck_assert_int_eq(view.states[places[i]], '0');
     }
     free(view.states);
+}
+END_TEST
+
+START_TEST(where_the_house_seats_people_no_place_is_named)
+{
+    static const char board[] =
+        "{\"free\":46,\"sections\":["
+        "{\"section\":\"Stalls\",\"mode\":\"placed\",\"free\":1,\"places\":"
+        "\"01\"},"
+        "{\"section\":\"Upper Balcony\",\"mode\":\"assigned\",\"free\":3,"
+        "\"places\":\"000\"},"
+        "{\"section\":\"Floor\",\"mode\":\"pooled\",\"free\":42}]}";
+    load_script_t *script = script_of(
+        "url http://127.0.0.1:1\nslot a\nsteps board hold\nbookers 1\n"
+        "action hold-area POST /a {\"area\":\"{area}\"}\n"
+        "area Floor pooled:50 30\narea \"Upper Balcony\" assigned 40\n");
+    load_view_t view = {0};
+    uint32_t places[5];
+    uint64_t random = 1;
+
+    ck_assert_ptr_nonnull(script);
+    ck_assert_int_eq(script->areas[0].pooled, 1);
+    ck_assert_int_eq(script->areas[1].pooled, 0);
+    script->nplaces = 5;
+    load_view_init(&view, script);
+    ck_assert_int_eq(load_view_read(&view, board, strlen(board)), 1);
+    ck_assert_str_eq(view.states, "01---");
+    ck_assert_uint_eq(view.nfree, 1);
+    ck_assert_uint_eq(view.left[0], 42);
+    ck_assert_uint_eq(view.left[1], 3);
+    ck_assert_uint_eq(
+        load_view_choose(&view, places, 5, LOAD_SPREAD_EVEN, 0, &random), 1);
+    ck_assert_uint_eq(places[0], 0);
+    free(view.states);
+    script->nplaces = 0;
+    load_script_drop(script);
+}
+END_TEST
+
+START_TEST(an_area_needs_its_click_and_no_more_than_everybody)
+{
+    ck_assert_ptr_null(script_of("url http://127.0.0.1:1\nslot a\n"
+                                 "steps hold\nbookers 1\n"
+                                 "area Floor pooled 30\n"));
+    ck_assert_ptr_null(script_of("url http://127.0.0.1:1\nslot a\n"
+                                 "steps hold\nbookers 1\n"
+                                 "action hold-area POST /a {}\n"
+                                 "area A assigned 60\narea B assigned 41\n"));
+    ck_assert_ptr_null(script_of("url http://127.0.0.1:1\nslot a\n"
+                                 "steps hold\nbookers 1\n"
+                                 "action hold-area POST /a {}\n"
+                                 "area A placed 60\n"));
 }
 END_TEST
 
@@ -149,6 +202,8 @@ int main(void)
     tcase_add_test(tc, the_same_seed_plans_the_same_arrivals);
     tcase_add_test(tc, a_word_nobody_knows_is_refused);
     tcase_add_test(tc, a_board_of_another_hall_is_not_believed);
+    tcase_add_test(tc, where_the_house_seats_people_no_place_is_named);
+    tcase_add_test(tc, an_area_needs_its_click_and_no_more_than_everybody);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
