@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measures by name: what each compares and what has to be there for it."""
+import concurrent.futures
 import itertools
 import statistics
 
@@ -125,6 +126,12 @@ def same_size(c, sizes):
                        f"{b:.0f}")
 
 
+def crowd(c):
+    """More bookers than workers: each journey brings its own connection, or
+    half of them would own the workers for good."""
+    return {"mix": "visitors", "bookers": 2 * c.args.workers}
+
+
 # ---- holds ----
 
 @measure("holds a second on one slot, over the same on sixteen")
@@ -135,22 +142,25 @@ def one_slot_over_sixteen(c):
                     lambda: c.shot(on, slots=many))
 
 
-@measure("clicks a second on one slot, over the reference model's in mod_php")
+@measure("clicks a second on one slot, two bookers a worker, over the reference "
+         "model's in mod_php")
 def one_slot_over_php_slotrow(c):
     on = c.stand(("yoyaku", "php-slotrow"))
     ours, theirs = c.slots(on, "yoyaku"), c.slots(on, "php-slotrow")
-    return c.versus(lambda: c.shot(on, slots=ours),
-                    lambda: c.shot(on, "php-slotrow", slots=theirs))
+    return c.versus(lambda: c.shot(on, slots=ours, **crowd(c)),
+                    lambda: c.shot(on, "php-slotrow", slots=theirs,
+                                   **crowd(c)))
 
 
-@measure("one slot with lanes, over one without", ("YoyakuLane",))
+@measure("one slot with lanes, two bookers a worker, over one without",
+         ("YoyakuLane",))
 def lanes_on_over_off(c):
     with_, without = (c.stand(conf='<Location "/yoyaku">\n    YoyakuLane '
                                    f"{word}\n</Location>\n")
                       for word in ("on", "off"))
     one, other = c.slots(with_, "yoyaku"), c.slots(without, "yoyaku")
-    return c.versus(lambda: c.shot(with_, slots=one),
-                    lambda: c.shot(without, slots=other))
+    return c.versus(lambda: c.shot(with_, slots=one, **crowd(c)),
+                    lambda: c.shot(without, slots=other, **crowd(c)))
 
 
 @measure("holds and releases a second on one slot, two bookers a worker, over "
@@ -158,12 +168,11 @@ def lanes_on_over_off(c):
 def hold_over_trivial_post(c):
     # a large hall: few reach for the same place, and a refusal is cheap
     on = c.stand(("yoyaku", "trivial"), str(HALLS / "arena-8724.json"))
-    crowd = {"mix": "visitors", "bookers": 2 * c.args.workers}
     ours = c.slots(on, "yoyaku")
     sizes = {}
 
     def load(arm, slots):
-        shot = c.shot(on, arm, slots=slots, **crowd)
+        shot = c.shot(on, arm, slots=slots, **crowd(c))
         sizes[arm] = shot.result["bytes_in"] / max(1, shot.result.answers)
         return shot
     found = c.versus(lambda: load("yoyaku", ours),
@@ -237,24 +246,35 @@ def hold_50000_over_first(c):
 
 
 # Ascending in every index: a book of years was not written in random order.
-OLD = """
-SET unique_checks = 0; SET GLOBAL innodb_flush_log_at_trx_commit = 0;
+# One statement into an empty table without checks is written in bulk.
+BULK = "SET unique_checks = 0, foreign_key_checks = 0;"
+OLD_ORDERS = BULK + """
 INSERT INTO yoyaku_order (order_id, tenant_id, state, version, until_us,
  begun_us, max_until_us, checkout_end_us, confirmed_us, attempt, late,
  next_line, pass, token_hash, booker_hash, currency, booker, reference,
  contact, payment, data)
-SELECT {base} + seq, 1, 3, 3, 0, 1, 1, 1, 1, 1, 0, 2, 0,
- UNHEX(LPAD(HEX({base} + seq), 64, '0')),
- UNHEX(LPAD(HEX({base} + seq), 32, '0')), 'EUR', '', '', '', 'old', ''
+SELECT 1000 + seq, 1, 3, 3, 0, 1, 1, 1, 1, 1, 0, 2, 0,
+ UNHEX(LPAD(HEX(1000 + seq), 64, '0')),
+ UNHEX(LPAD(HEX(1000 + seq), 32, '0')), 'EUR', '', '', '', 'old', ''
 FROM seq_1_to_{rows};
+"""
+OLD_LINES = BULK + """
 INSERT INTO yoyaku_booking (order_id, line, tenant_id, booker_hash, live,
  slot_id, area_no, place_no, quantity, price_no, amount, currency, tariff,
  holder)
-SELECT {base} + seq, 1, 1, UNHEX(LPAD(HEX({base} + seq), 32, '0')), 0,
- 1 + ({base} + seq) DIV 1000, 0, seq % 1000,
+SELECT 1000 + seq, 1, 1, UNHEX(LPAD(HEX(1000 + seq), 32, '0')), 0,
+ 1 + (1000 + seq) DIV 1000, 0, seq % 1000,
  1, 1, 4500, 'EUR', 'standard', '' FROM seq_1_to_{rows};
-SET GLOBAL innodb_flush_log_at_trx_commit = 1;
 """
+
+
+def years(on, rows=OLD_ROWS):
+    """So many old orders with a line each, both tables at a time."""
+    with concurrent.futures.ThreadPoolExecutor() as at_once:
+        for done in [at_once.submit(on.database.sql, text.format(rows=rows),
+                                    on.database.name)
+                     for text in (OLD_ORDERS, OLD_LINES)]:
+            done.result()
 
 
 WORN = """
@@ -276,10 +296,7 @@ def old_5m_rows_over_empty(c):
     options = {"innodb_buffer_pool_size": "1G",
                "innodb_log_file_size": "128M"}
     old, fresh = c.stand(options=options), c.stand(options=options)
-    batch = OLD_ROWS // 50
-    for n in range(50):
-        old.database.sql(OLD.format(base=1000 + n * batch, rows=batch),
-                         old.database.name)
+    years(old)
     for on in (old, fresh):
         wear(on)
     ones, others = c.slots(old, "yoyaku"), c.slots(fresh, "yoyaku")

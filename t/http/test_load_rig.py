@@ -12,7 +12,8 @@ import pytest
 
 import load.stand
 from load import (book, compare, edges, ladder, measure, measures, ratio,
-                  report, runs, rush, sampler, sizing, verdict, waiting)
+                  report, runs, rush, sampler, sizing, timetable, verdict,
+                  waiting)
 from load.arms import Arm
 from load.driver import Driver
 from load.hdr import Hdr
@@ -603,6 +604,25 @@ def test_a_measure_whose_feature_is_not_here_exits_3(monkeypatch, capsys,
 
 
 # ---- figures ----
+
+def test_a_share_of_time_is_never_more_than_what_it_is_part_of():
+    row = "0 1 POST /yoyaku/x 201 9 10000 held 1.0 3.0 4.0".split()
+    inside = timetable.Inside([[*row, "0"], [*row, "1"]])
+    hdr = {"cells": [[20000, 1], [11000, 1]]}
+    result = {"from_send": [{"hdr": hdr}], "opened_us": 20000,
+              "connects": {"cells": [[500, 1]]}}
+    seen = {"probes": {"commit_us": 3000, "connect_us": 100000, "get_us": 500},
+            "status": {"Innodb_row_lock_time": 1, "Com_commit": 1,
+                       "Connections": 1},
+            "cache": {"cmd_get": 1, "cmd_set": 1}}
+    found = timetable.shares(result, inside, seen)
+    wanted = {"backlog": 9.5, "network": 2, "throttle": 2, "lane": 6,
+              "row locks": 1, "flush": 3, "connection": 4,
+              "statements and their trips": 0, "cache": 1, "handler": 3}
+    assert {name: 1000 * value for name, value in found.items()} == \
+        pytest.approx(wanted, abs=1e-6)
+    assert sum(found.values()) == pytest.approx(0.0315)
+
 
 # As each server gives them: MySQL 8 names a table without quotes.
 WAITS = {"10.11.19-MariaDB-0+deb12u1": (41, 40, "`yoyaku`.`slotrow_slot`",
