@@ -91,8 +91,9 @@ yk_http_accept_e yk_http_accept(const request_rec *r)
     const char *header = apr_table_get(r->headers_in, "Accept");
     int json, html;
 
-    if (header == NULL || *header == '\0') {
-        return YK_HTTP_ACCEPT_JSON;
+    if (header == NULL || *header == '\0' || strcmp(header, "*/*") == 0 ||
+        strcmp(header, "application/json") == 0) {
+        return YK_HTTP_ACCEPT_JSON; /* what most who poll say, word for word */
     }
     json = weight_in(header, "application/json", r->pool);
     html = weight_in(header, "text/html", r->pool);
@@ -121,5 +122,6 @@ int yk_http_accept_gzip(const request_rec *r)
 {
     const char *header = apr_table_get(r->headers_in, "Accept-Encoding");
 
-    return header != NULL && weight_in(header, "gzip", r->pool) > 0;
+    return header != NULL && (strcmp(header, "gzip") == 0 ||
+                              weight_in(header, "gzip", r->pool) > 0);
 }

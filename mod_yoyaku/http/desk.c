@@ -9,7 +9,8 @@
 #include <yoyaku/log.h>
 #include "call.h"
 
-#define PLANS "plans" /**< in the state folder; the children's own */
+#define NO_FILE "yoyaku:" /**< what stands for a file's name begins so */
+#define PLANS "plans"     /**< in the state folder; the children's own */
 
 /* made in the parent from pconf, read by the children */
 static const char *plans_folder;
@@ -182,28 +183,47 @@ static int is_ours(const char *handler)
                                strcmp(handler, "yoyaku-shop") == 0);
 }
 
-/** Set by SetHandler for this URL? Known before the handler phase. */
+/** Set by SetHandler for this URL? Known before the handler phase, from the
+ *  first look at <Location>; httpd keeps it as an expression. */
 static int is_ours_early(request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const char *error = NULL;
 
-    return is_ours(core->handler);
+    if (core->expr_handler == NULL) {
+        return is_ours(core->handler);
+    }
+    return is_ours(ap_expr_str_exec(r, core->expr_handler, &error)) &&
+           error == NULL;
 }
 
-/* No file lies behind our paths: nothing is looked for on the disk. Access
+/* No file lies behind our paths: nothing is looked for on the disk, and what
+ * ends like a file's name in them says nothing of type or coding. Access
  * control of <Location> has its say as ever, that of <Directory> has none. */
 static int translate_name(request_rec *r)
 {
     if (!is_ours_early(r)) {
         return DECLINED;
     }
-    r->filename = apr_pstrcat(r->pool, "yoyaku:", r->uri, NULL);
+    r->filename = apr_pstrcat(r->pool, NO_FILE, r->uri, NULL);
     return OK;
+}
+
+/* By the name we gave it: the configuration is the server's own again here. */
+static int is_no_file(const request_rec *r)
+{
+    return r->filename != NULL &&
+           strncmp(r->filename, NO_FILE, sizeof(NO_FILE) - 1) == 0;
 }
 
 static int map_to_storage(request_rec *r)
 {
-    return is_ours_early(r) ? OK : DECLINED;
+    return is_no_file(r) ? OK : DECLINED;
+}
+
+static int type_checker(request_rec *r)
+{
+    return is_no_file(r) ? OK : DECLINED;
 }
 
 static int handler(request_rec *r)
@@ -220,6 +240,7 @@ static void desk_hooks(apr_pool_t *p)
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_type_checker(type_checker, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

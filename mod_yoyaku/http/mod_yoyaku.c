@@ -18,16 +18,23 @@ static const yk_http_part_t *const parts[] = {
 #undef PART_ADDRESS
 };
 
+/* One more than there are parts: the pool they are made from. */
 static void **config_make(apr_pool_t *p)
 {
-    return apr_pcalloc(p, YK_HTTP_PART_COUNT * sizeof(void *));
+    void **config = apr_pcalloc(p, (YK_HTTP_PART_COUNT + 1) * sizeof(void *));
+
+    config[YK_HTTP_PART_COUNT] = p;
+    return config;
 }
 
+/* A server's own is whole. A section's parts are made with the first directive
+ * that says something of them: sections are merged for every request, and what
+ * says nothing is passed on as it is. */
 static void *dir_create(apr_pool_t *p, char *path)
 {
     void **config = config_make(p);
 
-    for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
+    for (int i = 0; path == NULL && i < YK_HTTP_PART_COUNT; i++) {
         if (parts[i]->dir_create != NULL) {
             config[i] = parts[i]->dir_create(p);
         }
@@ -37,13 +44,15 @@ static void *dir_create(apr_pool_t *p, char *path)
 
 static void *dir_merge(apr_pool_t *p, void *base, void *add)
 {
+    void **outer = base, **inner = add;
     void **config = config_make(p);
 
     for (int i = 0; i < YK_HTTP_PART_COUNT; i++) {
-        config[i] =
-            parts[i]->dir_merge != NULL
-                ? parts[i]->dir_merge(p, ((void **)base)[i], ((void **)add)[i])
-                : ((void **)add)[i];
+        config[i] = inner[i] != NULL ? inner[i] : outer[i];
+        if (inner[i] != NULL && outer[i] != NULL &&
+            parts[i]->dir_merge != NULL) {
+            config[i] = parts[i]->dir_merge(p, outer[i], inner[i]);
+        }
     }
     return config;
 }
@@ -89,7 +98,12 @@ void *yk_http_server(server_rec *s, yk_http_part_e part)
 
 void *yk_http_dir_of(void *dummy, yk_http_part_e part)
 {
-    return ((void **)dummy)[part];
+    void **config = dummy;
+
+    if (config[part] == NULL && parts[part]->dir_create != NULL) {
+        config[part] = parts[part]->dir_create(config[YK_HTTP_PART_COUNT]);
+    }
+    return config[part];
 }
 
 static const command_rec directives[] = {

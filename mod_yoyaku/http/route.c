@@ -57,14 +57,15 @@ const char *yk_http_route_url(const yk_http_call_t *call, const char *below)
 
 /* ---- path ---- */
 
-/** Take what stands for {slot}, {number} or {line}. @return 0: it cannot */
-static int segment_take(yk_http_call_t *call, const char *name,
-                        const char *value)
+/** Is this what stands for {slot}, {number} or {line}? */
+static int segment_fits(yk_http_call_t *call, const char *name,
+                        const char *value, apr_size_t len)
 {
     if (strncmp(name, "{slot}", 6) == 0) {
-        call->slot = value;
-        return yk_text_is_key(value);
+        call->slot = apr_pstrmemdup(call->r->pool, value, len);
+        return yk_text_is_key(call->slot);
     }
+    value = apr_pstrmemdup(call->r->pool, value, len);
     if (strncmp(name, "{number}", 8) == 0) {
         return yk_number_parse(&call->order_id, value) == APR_SUCCESS;
     }
@@ -77,17 +78,15 @@ static int segment_take(yk_http_call_t *call, const char *name,
     return 1;
 }
 
-/** @return 1 when the path is this route's; its segments are taken */
-static int path_fits(yk_http_call_t *call, const char *pattern,
-                     const char *path)
+/** @return 1 when the path has this pattern's form, whatever stands in the
+ *  segments that {..} leaves open */
+static int path_looks(const char *pattern, const char *path)
 {
     while (*pattern != '\0') {
         if (*pattern == '{') {
             apr_size_t len = strcspn(path, "/");
 
-            if (len == 0 ||
-                !segment_take(call, pattern,
-                              apr_pstrmemdup(call->r->pool, path, len))) {
+            if (len == 0) {
                 return 0;
             }
             pattern = strchr(pattern, '}') + 1;
@@ -100,33 +99,67 @@ static int path_fits(yk_http_call_t *call, const char *pattern,
     return *path == '\0';
 }
 
-/**
- * @param allow the methods of this path, for 405 and OPTIONS; "" when there is
- *        no such path
- * @return NULL: no route for path and method
- */
-static const route_t *route_find(yk_http_call_t *call, const char **allow,
+/** Take the open segments of a path that looks so. @return 0: one is unfit */
+static int path_take(yk_http_call_t *call, const char *pattern,
+                     const char *path)
+{
+    while (*pattern != '\0') {
+        if (*pattern == '{') {
+            apr_size_t len = strcspn(path, "/");
+
+            if (!segment_fits(call, pattern, path, len)) {
+                return 0;
+            }
+            pattern = strchr(pattern, '}') + 1;
+            path += len;
+        }
+        else {
+            pattern++;
+            path++;
+        }
+    }
+    return 1;
+}
+
+static const route_t *routes_of(const yk_http_call_t *call)
+{
+    return call->shop ? shop_routes : booker_routes;
+}
+
+/** @return NULL: no route for path and method; *known: but for others */
+static const route_t *route_find(yk_http_call_t *call, int *known,
                                  const char *path)
 {
-    const route_t *found = NULL;
-
-    *allow = "";
-    for (const route_t *route = call->shop ? shop_routes : booker_routes;
-         route->path != NULL; route++) {
-        if (!path_fits(call, route->path, path)) {
+    *known = 0;
+    for (const route_t *route = routes_of(call); route->path != NULL; route++) {
+        if (!path_looks(route->path, path)) {
             continue;
         }
-        *allow = apr_pstrcat(
-            call->r->pool, *allow, **allow ? ", " : "", route->method,
-            strcmp(route->method, "GET") == 0 ? ", HEAD" : "", NULL);
+        /* routes that look alike leave the same segments open */
+        if (!*known && !path_take(call, route->path, path)) {
+            return NULL;
+        }
+        *known = 1;
         if (strcmp(route->method, call->method) == 0) {
-            found = route;
+            return route;
         }
     }
-    if (**allow) {
-        *allow = apr_pstrcat(call->r->pool, *allow, ", OPTIONS", NULL);
+    return NULL;
+}
+
+/** The methods of a path, for 405 and OPTIONS. */
+static const char *allow_of(const yk_http_call_t *call, const char *path)
+{
+    const char *allow = "";
+
+    for (const route_t *route = routes_of(call); route->path != NULL; route++) {
+        if (path_looks(route->path, path)) {
+            allow = apr_pstrcat(
+                call->r->pool, allow, *allow ? ", " : "", route->method,
+                strcmp(route->method, "GET") == 0 ? ", HEAD" : "", NULL);
+        }
     }
-    return found;
+    return apr_pstrcat(call->r->pool, allow, ", OPTIONS", NULL);
 }
 
 /** A page without script sends every change as a form; what it means stands
@@ -198,19 +231,12 @@ static apr_status_t accept_check(yk_http_call_t *call)
                               "This is to be had as JSON only.");
 }
 
-static int run(yk_http_call_t *call, const char *path)
+/** There is no route for it: what then? */
+static int lost(yk_http_call_t *call, int known, const char *path)
 {
-    const char *allow = NULL;
-    const route_t *route = route_find(call, &allow, path);
-    int is_change =
-        call->r->method_number != M_GET && call->r->method_number != M_OPTIONS;
-    apr_status_t rv = yk_http_same_site_check(call, is_change);
+    const char *allow = known ? allow_of(call, path) : NULL;
 
-    yk_http_same_site_headers(call);
-    if (call->slot != NULL && yk_text_is_key(call->slot)) {
-        yk_http_reply_note(call, "yoyaku-slot", call->slot);
-    }
-    if (*allow == '\0') {
+    if (!known) {
         yk_http_call_fault(call, YK_ANSWER_UNKNOWN, NULL, NULL,
                            "There is nothing at this address.");
         return yk_http_reply_fault(call);
@@ -218,10 +244,25 @@ static int run(yk_http_call_t *call, const char *path)
     if (call->r->method_number == M_OPTIONS) {
         return yk_http_same_site_options(call, allow);
     }
+    apr_table_setn(call->r->headers_out, "Allow", allow);
+    yk_http_call_fault(call, YK_ANSWER_METHOD, NULL, allow, NULL);
+    return yk_http_reply_fault(call);
+}
+
+static int run(yk_http_call_t *call, const char *path)
+{
+    int known = 0;
+    const route_t *route = route_find(call, &known, path);
+    int is_change =
+        call->r->method_number != M_GET && call->r->method_number != M_OPTIONS;
+    apr_status_t rv = yk_http_same_site_check(call, is_change);
+
+    yk_http_same_site_headers(call);
+    if (known && call->slot != NULL) {
+        yk_http_reply_note(call, "yoyaku-slot", call->slot);
+    }
     if (route == NULL) {
-        apr_table_setn(call->r->headers_out, "Allow", allow);
-        yk_http_call_fault(call, YK_ANSWER_METHOD, NULL, allow, NULL);
-        return yk_http_reply_fault(call);
+        return lost(call, known, path);
     }
     if (rv == APR_SUCCESS) {
         rv = accept_check(call);

@@ -289,6 +289,43 @@ def test_stopped_workers_never_make_the_board_older(own_rig):
           board.in_book(rig, slot), 10, "the board to be the book's")
 
 
+def test_a_late_update_never_wins_over_a_newer_one(rig, wire):
+    """A worker learns that its hold was committed long after others have seen
+    it come and go."""
+    slot = rig.slot({"Stalls": (1, 4)})
+    host = rig.add_host(params=rig.params(port=wire.port), workers=8,
+                        conf="KeepAlive Off\n")
+
+    def first():
+        return board.content(board.get(host, slot).json())["Stalls"][0]
+
+    answers = []
+    try:
+        assert host.booker().hold(slot, ["Stalls-1-4"]).status_code == 201
+        assert first() == "0"
+        rule = wire.rule(lambda sql: b"COMMIT" in sql and
+                         b"yoyaku_booking" in sql, "late")
+        late = threading.Thread(target=lambda: answers.append(
+            host.booker().hold(slot, ["Stalls-1-1"]).status_code))
+        late.start()
+        assert rule.seen.wait(10)
+        until(lambda: first() == "1", 5, "the hold, from the journal")
+        order = rig.value("SELECT order_id FROM yoyaku_order "
+                          "ORDER BY begun_us DESC LIMIT 1")
+        rig.ctl("order", "release", board.number_of(order))
+        until(lambda: first() == "0", 5, "the release, from the journal")
+        wire.let_go()
+        late.join()
+        end = time.monotonic() + 0.4
+        while time.monotonic() < end:
+            assert first() == "0"
+    finally:
+        wire.let_go()
+        host.stop()
+        rig.hosts.remove(host)
+    assert answers == [201]
+
+
 def test_the_board_is_shown_while_the_database_is_away(own_rig):
     rig = own_rig()
     rig.announce("AH00161")
@@ -326,6 +363,35 @@ def test_access_control_of_a_slots_path_is_never_passed_by(rig):
         assert board.get(rig.host, slot).status_code == 200
     finally:
         host.announce("AH01630")
+        host.stop()
+        rig.hosts.remove(host)
+
+
+def test_nothing_is_looked_for_on_the_disk(rig):
+    """What ends like a file's name is none, and no .htaccess has a say."""
+    folder = os.path.join(rig.folder, "documents")
+    os.makedirs(folder)
+    os.chmod(folder, 0o755)
+    with open(os.path.join(folder, ".htaccess"), "w") as file:
+        file.write("ThereIsNoSuchDirective\n")
+    host = rig.add_host(conf=f'''
+DocumentRoot "{folder}"
+<Directory "{folder}">
+    AllowOverride All
+    Require all granted
+</Directory>
+AddEncoding x-gzip .gz
+''')
+    slot = rig.slot({"Stalls": (1, 4)}, key="evening.gz")
+    try:
+        assert host.get("/yoyaku.html").status_code == 500
+        for path in ("", f"/{slot}", f"/{slot}/availability", f"/{slot}/plan"):
+            said = host.get("/yoyaku/slots" + path,
+                            headers={"Accept-Encoding": "identity"})
+            assert said.status_code == 200, path
+            assert "Content-Encoding" not in said.headers
+    finally:
+        host.announce("ThereIsNoSuchDirective")
         host.stop()
         rig.hosts.remove(host)
 

@@ -60,3 +60,8 @@ def in_book(rig, slot):
                                       else places[first:first + count])
     return made
 
+
+def number_of(order_id):
+    """Base32 as the module writes it."""
+    digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    return "".join(digits[order_id >> 5 * i & 31] for i in range(12, -1, -1))

@@ -11,7 +11,8 @@ query is 0x03 and the SQL. A rule sees every query before it goes on:
 
 Actions: "cut_before" (the packet never arrives), "cut_after" (it arrives, the
 answer does not), "mute" (the same, but the line stays, silent, until
-cut_all()), "hold" (it waits until let_go()), or a function of the SQL whose
+cut_all()), "hold" (it waits until let_go()), "late" (it arrives, and the
+answer waits until let_go()), or a function of the SQL whose
 result is sent in its place (None: the line is cut).
 """
 import socket
@@ -88,19 +89,21 @@ class Wire:
             with self.lock:
                 self.pairs.append((client, server))
             quiet = threading.Event()  # set: answers go nowhere
-            quiet.stays = False
+            quiet.stays = quiet.late = False
             threading.Thread(target=self._answers, daemon=True,
                              args=(client, server, quiet)).start()
             threading.Thread(target=self._questions, daemon=True,
                              args=(client, server, quiet)).start()
 
-    @staticmethod
-    def _answers(client, server, quiet):
+    def _answers(self, client, server, quiet):
         try:
             while True:
                 data = server.recv(65536)
                 if not data:
                     break
+                if quiet.late:
+                    self.go.wait(60)
+                    quiet.late = False
                 if quiet.is_set():
                     if quiet.stays:
                         continue
@@ -144,6 +147,9 @@ class Wire:
             return rule.action(sql)
         if rule.action == "hold":
             self.go.wait(60)
+            return sql
+        if rule.action == "late":
+            quiet.late = True
             return sql
         if rule.action in ("cut_after", "mute"):
             quiet.stays = rule.action == "mute"
