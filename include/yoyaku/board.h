@@ -51,7 +51,7 @@
  * is one process's way to it, made after fork; threads may share it.
  */
 
-#define YK_BOARDS_LAYOUT 1
+#define YK_BOARDS_LAYOUT 2
 #define YK_BOARDS_MIN_BYTES (1024 * 1024)
 
 /** One who does it: for so long nobody else reads the same slot. */
@@ -246,6 +246,10 @@ apr_status_t yk_board_place(yk_boards_t *boards, const yk_board_ref_t *ref,
                             yk_place_state_e *state, apr_time_t *until_us,
                             apr_time_t *now_us, uint32_t place_no);
 
+/** Is this the slot as the book had it when the board was compared last? */
+int yk_board_is_current(yk_boards_t *boards, const yk_board_ref_t *ref,
+                        const yk_slot_t *slot);
+
 /** What is free of each area, as the document says. At most n areas; the rest
  *  of `left` is nought. */
 apr_status_t yk_board_free(yk_boards_t *boards, const yk_board_ref_t *ref,
@@ -260,11 +264,14 @@ void yk_boards_refused(yk_boards_t *boards);
 
 /**
  * The document straight from the book, for one answer. At most
- * YK_BOARD_OVERFLOW a second on this host.
+ * YK_BOARD_OVERFLOW a second on this host. With memcached one reads for all
+ * hosts, and what is shown was read within the last second or two; it may be
+ * another host's then, whose epoch it names.
  * @return APR_SUCCESS, APR_TIMEUP: too many, a status of answer.h
  */
 #define YK_BOARD_OVERFLOW 20
 apr_status_t yk_board_overflow(yk_boards_t *boards, yk_board_answer_t *answer,
+                               yk_board_form_e form,
                                const yk_board_source_t *source, apr_pool_t *p);
 
 /* ---- pages: other documents kept beside the boards ---- */

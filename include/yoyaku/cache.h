@@ -27,12 +27,15 @@
 #define YK_CACHE_WAIT (APR_USEC_PER_SEC / 20)
 #define YK_CACHE_REST APR_USEC_PER_SEC
 #define YK_CACHE_BUCKETS 20
+/** Keys of which it is known whether they were read since they were written. */
+#define YK_CACHE_MARKS 1024
 
 /** X(NAME, "pattern", what stands there): every key begins with its pattern. */
 #define YK_CACHE_KINDS(X)                                                      \
     X(NEWS, "ykn:", "a slot's recent changes")                                 \
     X(READ, "ykr:", "a reading of a slot's journal")                           \
     X(BOARD, "ykb:", "a slot's whole board")                                   \
+    X(DOCUMENT, "ykd:", "a slot's board as it is sent")                        \
     X(FLIGHT, "ykf:", "who is reading a slot for all")
 
 typedef enum yk_cache_kind_e {
@@ -48,9 +51,9 @@ const char *yk_cache_pattern(yk_cache_kind_e kind);
 typedef struct yk_cache_digest_t {
     _Atomic uint64_t gets, hits, misses, sets, adds, errors, timeouts, skipped;
     _Atomic uint64_t bytes_in, bytes_out;
-    _Atomic uint64_t never_read; /**< sets after a set with no hit between */
-    _Atomic uint64_t was_read;   /**< a hit since the last set: 1 */
-    /** took[i]: less than 2^i microseconds */
+    _Atomic uint64_t never_read; /**< written over, and not read here between */
+    _Atomic uint64_t took_us; /**< all of them together */
+    /** took[i]: less than 2^i microseconds; the last: any longer */
     _Atomic uint64_t took[YK_CACHE_BUCKETS];
 } yk_cache_digest_t;
 
@@ -58,6 +61,9 @@ typedef struct yk_cache_digest_t {
 typedef struct yk_cache_shared_t {
     _Atomic int64_t rests_until; /**< steady: nobody asks before */
     yk_cache_digest_t digests[YK_CACHE_KIND_COUNT];
+    /** by hash of the key: the key's, written and not read yet; 0: none. Two
+     *  keys in one place forget each other. */
+    _Atomic uint64_t marks[YK_CACHE_MARKS];
 } yk_cache_shared_t;
 
 typedef struct yk_cache_t yk_cache_t;

@@ -216,10 +216,11 @@ json_t *yk_stats_document_locks(const yk_lock_t *const *locks);
     X(skipped, "questions not asked, a server being away")                     \
     X(bytes_in, "bytes read")                                                  \
     X(bytes_out, "bytes written")                                              \
-    X(never_read, "values written and never read")
+    X(never_read, "values written over that were not read here")
 
 json_t *yk_stats_document_lanes(const yk_lanes_t *lanes);
-json_t *yk_stats_document_boards(const yk_boards_t *boards);
+/** Beside what is counted: memcached's round trips an answer. */
+json_t *yk_stats_document_boards(yk_boards_t *boards);
 json_t *yk_stats_document_cache(const yk_cache_shared_t *cache);
 /** The locks of all lanes as one. */
 void yk_stats_lane_lock(yk_lock_t *sum, const yk_lanes_t *lanes);

@@ -257,6 +257,7 @@ static apr_status_t call_end(call_t *call, memcached_return_t said)
         bucket++;
     }
     atomic_fetch_add(&digest->took[bucket], 1);
+    atomic_fetch_add(&digest->took_us, (uint64_t)took);
     if (rv == APR_TIMEUP || rv == APR_ECONNRESET) {
         atomic_fetch_add(rv == APR_TIMEUP ? &digest->timeouts : &digest->errors,
                          1);
@@ -269,6 +270,37 @@ static apr_status_t call_end(call_t *call, memcached_return_t said)
     }
     atomic_store(&call->line->busy, 0);
     return rv;
+}
+
+/* ---- written and never read ---- */
+
+static _Atomic uint64_t *mark_of(uint64_t *mark, yk_cache_t *cache,
+                                 yk_cache_kind_e kind, uint64_t id)
+{
+    uint64_t x = (id * YK_CACHE_KIND_COUNT + (uint64_t)kind + 1) *
+                 UINT64_C(0x9e3779b97f4a7c15);
+
+    *mark = x | 1;
+    return &cache->shared->marks[(x >> 32) % YK_CACHE_MARKS];
+}
+
+static void mark_written(yk_cache_t *cache, yk_cache_digest_t *digest,
+                         yk_cache_kind_e kind, uint64_t id)
+{
+    uint64_t mark;
+    _Atomic uint64_t *at = mark_of(&mark, cache, kind, id);
+
+    if (atomic_exchange(at, mark) == mark) {
+        atomic_fetch_add(&digest->never_read, 1);
+    }
+}
+
+static void mark_read(yk_cache_t *cache, yk_cache_kind_e kind, uint64_t id)
+{
+    uint64_t mark;
+    _Atomic uint64_t *at = mark_of(&mark, cache, kind, id);
+
+    atomic_compare_exchange_strong(at, &mark, 0);
 }
 
 apr_status_t yk_cache_get(yk_cache_t *cache, const char **bytes,
@@ -291,7 +323,7 @@ apr_status_t yk_cache_get(yk_cache_t *cache, const char **bytes,
         *bytes = value != NULL ? apr_pmemdup(p, value, *len) : "";
         atomic_fetch_add(&call.digest->hits, 1);
         atomic_fetch_add(&call.digest->bytes_in, *len);
-        atomic_store(&call.digest->was_read, 1);
+        mark_read(cache, kind, id);
     }
     else if (said == MEMCACHED_NOTFOUND) {
         atomic_fetch_add(&call.digest->misses, 1);
@@ -311,9 +343,7 @@ apr_status_t yk_cache_set(yk_cache_t *cache, yk_cache_kind_e kind, uint64_t id,
     }
     atomic_fetch_add(&call.digest->sets, 1);
     atomic_fetch_add(&call.digest->bytes_out, len);
-    if (atomic_exchange(&call.digest->was_read, 0) == 0) {
-        atomic_fetch_add(&call.digest->never_read, 1);
-    }
+    mark_written(cache, call.digest, kind, id);
     return call_end(&call, memcached_set(call.line->memc, call.key,
                                          call.key_len, bytes, len, ttl, 0));
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
 
+/* Without room: so long one waits for another who makes the document. */
+#define OVERFLOW_WAIT (APR_USEC_PER_SEC / 5)
+#define OVERFLOW_LOOKS 8
 /* Lives that end under a reader before he gives up. */
 #define LIVES_TRIED 8
 
@@ -46,12 +49,12 @@ static apr_status_t read_shared(yk_boards_t *boards, const yk_board_ref_t *ref,
         APR_SUCCESS) {
         return APR_SUCCESS;
     }
-    if (!yk_board_relay_fly(boards, ref, ptemp) &&
+    if (!yk_board_relay_fly(boards, e->slot_id, ptemp) &&
         now - atomic_load(&e->read_us) < YK_BOARD_OLD - YK_BOARD_READ) {
         return APR_SUCCESS; /* soon */
     }
     rv = yk_board_read_journal(boards, ref, source, ptemp);
-    yk_board_relay_land(boards, ref);
+    yk_board_relay_land(boards, e->slot_id);
     return rv;
 }
 
@@ -76,10 +79,11 @@ static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
     return rv;
 }
 
-static void expire_due(yk_boards_t *boards, const yk_board_ref_t *ref)
+static void expire_due(yk_boards_t *boards, const yk_board_ref_t *ref,
+                       apr_time_t now)
 {
     entry_t *e = &boards->entries[ref->entry];
-    apr_time_t now_us = yk_board_clock(e);
+    apr_time_t now_us = now + atomic_load(&e->offset_us);
 
     if (atomic_load(&e->expiry_us) > now_us ||
         yk_board_lock(boards, &e, ref, YK_LOCK_WRITE) != APR_SUCCESS) {
@@ -110,11 +114,10 @@ static apr_status_t find_or_make(yk_boards_t *boards, yk_board_ref_t *ref,
 
 /* One turn. @return APR_EAGAIN: look again */
 static apr_status_t turn(yk_boards_t *boards, const yk_board_ref_t *ref,
-                         const yk_board_source_t *source,
+                         const yk_board_source_t *source, apr_time_t now,
                          apr_interval_time_t wait, apr_pool_t *ptemp)
 {
     entry_t *e = &boards->entries[ref->entry];
-    apr_time_t now = yk_state_now();
     uint32_t news = atomic_load(&e->news);
     int usable = atomic_load(&e->is_read) &&
                  now - atomic_load(&e->read_us) < YK_BOARD_OLD;
@@ -122,7 +125,7 @@ static apr_status_t turn(yk_boards_t *boards, const yk_board_ref_t *ref,
     int64_t flight;
 
     if (!is_due(e, now)) {
-        yk_board_relay_hear(boards, ref, ptemp);
+        yk_board_relay_hear(boards, ref, now, ptemp);
         return atomic_load(&e->is_read) ? APR_SUCCESS : APR_ECONNRESET;
     }
     flight = yk_board_fly(boards, ref);
@@ -146,17 +149,17 @@ apr_status_t yk_board_fresh(yk_boards_t *boards, yk_board_ref_t *ref, int *old,
                             uint64_t id, const yk_board_source_t *source,
                             apr_pool_t *ptemp)
 {
-    apr_time_t deadline = yk_state_now() + YK_BOARD_FLIGHT;
+    apr_time_t now = yk_state_now(), deadline = now + YK_BOARD_FLIGHT;
     apr_status_t rv;
     int lives = 0;
 
     COUNT(boards, asked);
-    for (;;) {
+    for (;; now = yk_state_now()) {
         rv = find_or_make(boards, ref, id, source);
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        rv = turn(boards, ref, source, deadline - yk_state_now(), ptemp);
+        rv = turn(boards, ref, source, now, deadline - now, ptemp);
         if (rv == APR_SUCCESS) {
             break;
         }
@@ -166,9 +169,11 @@ apr_status_t yk_board_fresh(yk_boards_t *boards, yk_board_ref_t *ref, int *old,
             return rv == APR_NOTFOUND ? APR_TIMEUP : rv;
         }
     }
-    expire_due(boards, ref);
-    *old = yk_state_now() - atomic_load(&boards->entries[ref->entry].read_us) >=
-           YK_BOARD_OLD;
+    /* The clock is looked at once where nothing had to be read. A reading
+     * freed what has expired by itself. */
+    expire_due(boards, ref, now);
+    *old =
+        now - atomic_load(&boards->entries[ref->entry].read_us) >= YK_BOARD_OLD;
     return APR_SUCCESS;
 }
 
@@ -192,9 +197,10 @@ static int overflow_allowed(yk_boards_t *boards)
     return 1;
 }
 
-/* A board of its own for one answer, in memory that is given back at once. */
+/* A board of its own for one answer, in memory that is given back at once; the
+ * others are told what it came to. */
 static apr_status_t answer_alone(yk_boards_t *boards, yk_board_answer_t *answer,
-                                 const yk_slot_t *slot,
+                                 yk_board_form_e form, const yk_slot_t *slot,
                                  const yk_board_source_t *source,
                                  apr_pool_t *ptemp, apr_pool_t *p)
 {
@@ -216,33 +222,61 @@ static apr_status_t answer_alone(yk_boards_t *boards, yk_board_answer_t *answer,
     atomic_store(&head->floor, atomic_load(&boards->head->floor));
     rv = yk_boards_attach(&own, memory, kind.size, ptemp);
     if (rv == APR_SUCCESS) {
+        own->cache = boards->cache;
         rv = yk_board_make(own, &ref, 1, slot);
     }
     if (rv == APR_SUCCESS) {
         rv = yk_board_read_whole(own, &ref, source, ptemp);
     }
     if (rv == APR_SUCCESS) {
-        rv = yk_board_get(own, &ref, answer, YK_BOARD_JSON, p);
+        rv = yk_board_get(own, &ref, answer, form, p);
+    }
+    return rv;
+}
+
+/* Somebody is making it: soon it is told. */
+static apr_status_t answer_await(yk_boards_t *boards, yk_board_answer_t *answer,
+                                 yk_board_form_e form, uint64_t slot_id,
+                                 apr_pool_t *p)
+{
+    apr_status_t rv = APR_NOTFOUND;
+
+    for (int i = 0; rv != APR_SUCCESS && i < OVERFLOW_LOOKS; i++) {
+        apr_sleep(OVERFLOW_WAIT / OVERFLOW_LOOKS);
+        rv = yk_board_relay_shown(boards, answer, form, slot_id, p);
     }
     return rv;
 }
 
 apr_status_t yk_board_overflow(yk_boards_t *boards, yk_board_answer_t *answer,
+                               yk_board_form_e form,
                                const yk_board_source_t *source, apr_pool_t *p)
 {
     const yk_slot_t *slot;
     apr_pool_t *ptemp;
-    apr_status_t rv;
+    apr_status_t rv = source->slot(source->baton, &slot, 0);
+    int flies;
 
-    if (!overflow_allowed(boards)) {
-        return APR_TIMEUP;
-    }
-    rv = source->slot(source->baton, &slot, 0);
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    apr_pool_create(&ptemp, p);
-    rv = answer_alone(boards, answer, slot, source, ptemp, p);
-    apr_pool_destroy(ptemp);
+    if (yk_board_relay_shown(boards, answer, form, slot->slot_id, p) ==
+        APR_SUCCESS) {
+        return APR_SUCCESS;
+    }
+    flies = yk_board_relay_fly(boards, slot->slot_id, p);
+    if (!flies &&
+        answer_await(boards, answer, form, slot->slot_id, p) == APR_SUCCESS) {
+        return APR_SUCCESS;
+    }
+    rv = APR_TIMEUP;
+    if (overflow_allowed(boards)) {
+        apr_pool_create(&ptemp, p);
+        rv = answer_alone(boards, answer, form, slot, source, ptemp, p);
+        apr_pool_destroy(ptemp);
+    }
+    if (flies) {
+        yk_board_relay_land(boards, slot->slot_id);
+    }
     return rv;
 }

@@ -442,6 +442,7 @@ static void clean(entry_t *e, apr_time_t now)
     atomic_store(&e->flight_until, 0);
     atomic_store(&e->failed_us, 0);
     atomic_store(&e->pushed_us, 0);
+    atomic_store(&e->shown_us, 0);
     atomic_store(&e->heard_us, 0);
     atomic_store(&e->heard_until_us, 0);
     atomic_store(&e->compared_us, 0);

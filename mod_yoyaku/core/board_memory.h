@@ -83,6 +83,7 @@ typedef struct entry_t {
     _Atomic int64_t flight_since, flight_until; /**< steady */
     _Atomic int64_t failed_us;      /**< steady; the last reading that failed */
     _Atomic int64_t pushed_us;      /**< steady; NEWS sent last */
+    _Atomic int64_t shown_us;       /**< steady; DOCUMENT told last */
     _Atomic int64_t heard_us;       /**< steady; NEWS asked for last */
     _Atomic int64_t heard_until_us; /**< steady: another host's reading does */
     _Atomic int64_t compared_us;    /**< steady; our own last reading began */
@@ -194,7 +195,7 @@ void yk_board_await(yk_boards_t *boards, const yk_board_ref_t *ref,
 void yk_board_relay_note(yk_boards_t *boards, const yk_board_ref_t *ref);
 /** Hear what others changed, a few times a second. */
 void yk_board_relay_hear(yk_boards_t *boards, const yk_board_ref_t *ref,
-                         apr_pool_t *p);
+                         apr_time_t now, apr_pool_t *p);
 /** Tell what was journalled in a time. */
 void yk_board_relay_read(yk_boards_t *boards, const yk_board_ref_t *ref,
                          const yk_board_change_t *changes, uint32_t n,
@@ -204,14 +205,22 @@ apr_status_t yk_board_relay_reading(yk_boards_t *boards,
                                     const yk_board_ref_t *ref,
                                     apr_interval_time_t back, apr_pool_t *p);
 /** Be the one of all hosts who reads. @return 0: another is */
-int yk_board_relay_fly(yk_boards_t *boards, const yk_board_ref_t *ref,
-                       apr_pool_t *p);
-void yk_board_relay_land(yk_boards_t *boards, const yk_board_ref_t *ref);
+int yk_board_relay_fly(yk_boards_t *boards, uint64_t slot_id, apr_pool_t *p);
+void yk_board_relay_land(yk_boards_t *boards, uint64_t slot_id);
 /** Tell the whole board, and begin with one that was told. */
 void yk_board_relay_whole(yk_boards_t *boards, const yk_board_ref_t *ref,
                           apr_pool_t *p);
 apr_status_t yk_board_relay_start(yk_boards_t *boards,
                                   const yk_board_ref_t *ref, apr_pool_t *p);
+
+/** Tell the document itself, once a second. */
+void yk_board_relay_show(yk_boards_t *boards, const yk_board_ref_t *ref,
+                         apr_pool_t *p);
+/** Take one that was told. @return APR_NOTFOUND: there is none */
+apr_status_t yk_board_relay_shown(yk_boards_t *boards,
+                                  yk_board_answer_t *answer,
+                                  yk_board_form_e form, uint64_t slot_id,
+                                  apr_pool_t *p);
 
 /* ---- board_read.c ---- */
 

@@ -157,6 +157,39 @@ static apr_status_t whole_end(whole_t *w)
     return APR_SUCCESS;
 }
 
+/* What only operators change of a slot. */
+static apr_status_t slot_look(yk_boards_t *boards, const yk_board_ref_t *ref,
+                              yk_store_t *store, uint64_t slot_id,
+                              const yk_board_source_t *source)
+{
+    entry_t *e = &boards->entries[ref->entry];
+    const yk_slot_t *slot;
+    yk_version_t version;
+    apr_status_t rv = yk_store_slot_version(store, &version, slot_id);
+
+    if (rv == APR_SUCCESS && version.version == e->slot_version &&
+        version.tenant_version == e->tenant_version) {
+        return APR_SUCCESS;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = source->slot(source->baton, &slot, 1);
+    }
+    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && slot->slot_id != slot_id)) {
+        yk_board_drop(boards, ref);
+        return APR_NOTFOUND;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = yk_board_lock(boards, &e, ref, YK_LOCK_WRITE);
+    }
+    if (rv == APR_SUCCESS) {
+        e->slot_version = slot->version;
+        e->tenant_version = slot->tenant_version;
+        atomic_store(&e->opens_us, slot->opens);
+        yk_board_unlock(e);
+    }
+    return rv;
+}
+
 apr_status_t yk_board_read_whole(yk_boards_t *boards, const yk_board_ref_t *ref,
                                  const yk_board_source_t *source,
                                  apr_pool_t *ptemp)
@@ -168,6 +201,9 @@ apr_status_t yk_board_read_whole(yk_boards_t *boards, const yk_board_ref_t *ref,
 
     if (rv == APR_SUCCESS) {
         rv = whole_begin(&w);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = slot_look(boards, ref, store, w.slot_id, source);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -191,6 +227,7 @@ apr_status_t yk_board_read_whole(yk_boards_t *boards, const yk_board_ref_t *ref,
     }
     if (rv == APR_SUCCESS) {
         yk_board_relay_whole(boards, ref, p);
+        yk_board_relay_show(boards, ref, p);
     }
     apr_pool_destroy(p);
     return rv;
@@ -348,41 +385,9 @@ static apr_status_t journal_write(yk_boards_t *boards,
     if (rv == APR_SUCCESS) {
         yk_board_relay_read(boards, ref, changes, nchanges,
                             last_us - yk_board_back(boards), now_us, p);
+        yk_board_relay_show(boards, ref, p);
     }
     COUNT(boards, journal_reads);
-    return rv;
-}
-
-/* What only operators change of a slot. */
-static apr_status_t slot_look(yk_boards_t *boards, const yk_board_ref_t *ref,
-                              yk_store_t *store, uint64_t slot_id,
-                              const yk_board_source_t *source)
-{
-    entry_t *e = &boards->entries[ref->entry];
-    const yk_slot_t *slot;
-    yk_version_t version;
-    apr_status_t rv = yk_store_slot_version(store, &version, slot_id);
-
-    if (rv == APR_SUCCESS && version.version == e->slot_version &&
-        version.tenant_version == e->tenant_version) {
-        return APR_SUCCESS;
-    }
-    if (rv == APR_SUCCESS) {
-        rv = source->slot(source->baton, &slot, 1);
-    }
-    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && slot->slot_id != slot_id)) {
-        yk_board_drop(boards, ref);
-        return APR_NOTFOUND;
-    }
-    if (rv == APR_SUCCESS) {
-        rv = yk_board_lock(boards, &e, ref, YK_LOCK_WRITE);
-    }
-    if (rv == APR_SUCCESS) {
-        e->slot_version = slot->version;
-        e->tenant_version = slot->tenant_version;
-        atomic_store(&e->opens_us, slot->opens);
-        yk_board_unlock(e);
-    }
     return rv;
 }
 

@@ -8,29 +8,38 @@
 #include <zlib.h>
 
 /*
- * What hosts tell each other through memcached, three values a slot:
+ * What hosts tell each other through memcached, four values a slot:
  *
  *   NEWS    what a host's board changed last, after its holds: a hint
  *   READ    what a reading of the journal found, from when to when: whoever has
  *           read up to somewhere in between has read this, too
  *   BOARD   every cell, so that a host that starts reads the journal only
+ *   DOCUMENT  as it is sent, gone after two seconds: for hosts without room
+ *             for the slot, which would read all of it for each answer
  *
- * and FLIGHT, which names who is reading the journal. Nothing is believed that
+ * and FLIGHT, which names who is reading. Nothing is believed that
  * does not say of which slot it is and add up; every cell in it has a version,
  * so what is late or twice does nothing. What is missing is read in the book.
  *
  *   | head | item, item, ...            NEWS, READ
- *   | head | compressed cells | pools   BOARD
+ *   | head | pools | compressed cells   BOARD
+ *   | head | tag   | gzip               DOCUMENT
+ *
+ * What does not fit into a value (BOARD_MOST) is not told; then each host reads
+ * for itself.
  */
 
 #define NEWS_MOST 64
 #define READ_MOST 512
 #define NEWS_EVERY (APR_USEC_PER_SEC / 10)
-#define PUSH_EVERY (APR_USEC_PER_SEC / 100)
+/* Others hear so often; what is told oftener nobody would read. */
+#define PUSH_EVERY NEWS_EVERY
 #define NEWS_TTL 10
 #define READ_TTL 10
 #define BOARD_TTL 60
 #define FLIGHT_TTL 1
+#define DOCUMENT_EVERY APR_USEC_PER_SEC
+#define DOCUMENT_TTL 2
 #define BOARD_MOST (1000 * 1000)
 #define PENDING 16
 
@@ -49,6 +58,13 @@ typedef struct relay_item_t {
     int64_t until_us; /* a pool's: left */
     uint64_t version;
 } relay_item_t;
+
+/** Beside the bytes of a DOCUMENT. */
+typedef struct relay_tag_t {
+    uint64_t hash;
+    int64_t opens_us, now_us;
+    uint64_t json_len;
+} relay_tag_t;
 
 typedef struct paper_t {
     char *bytes;
@@ -228,10 +244,9 @@ void yk_boards_tell(yk_boards_t *boards, apr_pool_t *ptemp)
 }
 
 void yk_board_relay_hear(yk_boards_t *boards, const yk_board_ref_t *ref,
-                         apr_pool_t *p)
+                         apr_time_t now, apr_pool_t *p)
 {
     entry_t *e = &boards->entries[ref->entry];
-    apr_time_t now = yk_state_now();
     int64_t heard = atomic_load(&e->heard_us);
     const relay_head_t *head;
     yk_board_change_t *changes;
@@ -336,10 +351,8 @@ apr_status_t yk_board_relay_reading(yk_boards_t *boards,
     return APR_SUCCESS;
 }
 
-int yk_board_relay_fly(yk_boards_t *boards, const yk_board_ref_t *ref,
-                       apr_pool_t *p)
+int yk_board_relay_fly(yk_boards_t *boards, uint64_t slot_id, apr_pool_t *p)
 {
-    const entry_t *e = &boards->entries[ref->entry];
     const char *who;
 
     if (boards->cache == NULL) {
@@ -349,15 +362,14 @@ int yk_board_relay_fly(yk_boards_t *boards, const yk_board_ref_t *ref,
         p, "pid=%ld start=%" APR_TIME_T_FMT " deadline=%" APR_TIME_T_FMT,
         (long)getpid(), apr_time_now(),
         apr_time_now() + apr_time_from_sec(FLIGHT_TTL));
-    return yk_cache_add(boards->cache, YK_CACHE_FLIGHT, e->slot_id, who,
+    return yk_cache_add(boards->cache, YK_CACHE_FLIGHT, slot_id, who,
                         strlen(who), FLIGHT_TTL) != APR_EEXIST;
 }
 
-void yk_board_relay_land(yk_boards_t *boards, const yk_board_ref_t *ref)
+void yk_board_relay_land(yk_boards_t *boards, uint64_t slot_id)
 {
     if (boards->cache != NULL) {
-        yk_cache_drop(boards->cache, YK_CACHE_FLIGHT,
-                      boards->entries[ref->entry].slot_id);
+        yk_cache_drop(boards->cache, YK_CACHE_FLIGHT, slot_id);
     }
 }
 
@@ -450,4 +462,98 @@ apr_status_t yk_board_relay_start(yk_boards_t *boards,
     e->read_db_us = head->to_us;
     yk_board_unlock(e);
     return APR_SUCCESS;
+}
+
+/* ---- DOCUMENT ---- */
+
+void yk_board_relay_show(yk_boards_t *boards, const yk_board_ref_t *ref,
+                         apr_pool_t *p)
+{
+    apr_time_t now = yk_state_now();
+    const rendering_t *r;
+    relay_tag_t tag;
+    paper_t paper;
+    entry_t *e;
+
+    if (boards->cache == NULL ||
+        now - atomic_load(&boards->entries[ref->entry].shown_us) <
+            DOCUMENT_EVERY - DOCUMENT_EVERY / 10 ||
+        yk_board_lock(boards, &e, ref, YK_LOCK_WRITE) != APR_SUCCESS) {
+        return;
+    }
+    atomic_store(&e->shown_us, now);
+    yk_board_render(boards, e);
+    r = &e->rendering[atomic_load(&e->shown) & 1];
+    if (r->gzip_len == 0 || r->gzip_len > BOARD_MOST) {
+        yk_board_unlock(e);
+        return;
+    }
+    head_begin(&paper, "YKD1", e->slot_id, sizeof(tag) + r->gzip_len, p);
+    paper.head->generation = r->generation;
+    paper.head->nplaces = e->nplaces;
+    tag.hash = r->hash;
+    tag.opens_us = atomic_load(&e->opens_us);
+    tag.now_us = yk_board_clock(e);
+    tag.json_len = r->json_len;
+    memcpy(paper.bytes + paper.len, &tag, sizeof(tag));
+    memcpy(paper.bytes + paper.len + sizeof(tag),
+           yk_board_at(boards, r->gzip_at), r->gzip_len);
+    paper.len += sizeof(tag) + r->gzip_len;
+    yk_board_unlock(e);
+    value_send(boards, &paper, YK_CACHE_DOCUMENT, DOCUMENT_TTL);
+}
+
+/* @return NULL: it is no gzip of so many bytes */
+static const char *unpack(const char *gzip, apr_size_t gzip_len, apr_size_t len,
+                          apr_pool_t *p)
+{
+    z_stream z;
+    char *bytes;
+    int whole;
+
+    memset(&z, 0, sizeof(z));
+    if (len > 64 * BOARD_MOST || inflateInit2(&z, 15 + 16) != Z_OK) {
+        return NULL;
+    }
+    bytes = apr_palloc(p, len + 1);
+    z.next_in = (z_const Bytef *)gzip;
+    z.avail_in = (uInt)gzip_len;
+    z.next_out = (Bytef *)bytes;
+    z.avail_out = (uInt)len;
+    whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0;
+    inflateEnd(&z);
+    bytes[len] = '\0';
+    return whole ? bytes : NULL;
+}
+
+apr_status_t yk_board_relay_shown(yk_boards_t *boards,
+                                  yk_board_answer_t *answer,
+                                  yk_board_form_e form, uint64_t slot_id,
+                                  apr_pool_t *p)
+{
+    const relay_head_t *head;
+    const char *gzip;
+    relay_tag_t tag;
+    apr_size_t len;
+
+    if (boards->cache == NULL) {
+        return APR_NOTFOUND;
+    }
+    head = value_get(boards, &len, "YKD1", YK_CACHE_DOCUMENT, slot_id, p);
+    if (head == NULL || len < sizeof(*head) + sizeof(tag)) {
+        return APR_NOTFOUND;
+    }
+    memcpy(&tag, head + 1, sizeof(tag));
+    gzip = (const char *)(head + 1) + sizeof(tag);
+    len -= sizeof(*head) + sizeof(tag);
+    memset(answer, 0, sizeof(*answer));
+    answer->hash = tag.hash;
+    answer->generation = head->generation;
+    answer->opens_us = tag.opens_us;
+    answer->now_us = tag.now_us;
+    answer->len = form == YK_BOARD_GZIP ? len : tag.json_len;
+    answer->bytes = form == YK_BOARD_GZIP
+                        ? gzip
+                        : unpack(gzip, len, (apr_size_t)tag.json_len, p);
+    return answer->bytes != NULL ? APR_SUCCESS : APR_NOTFOUND;
 }

@@ -402,6 +402,22 @@ apr_status_t yk_board_place(yk_boards_t *boards, const yk_board_ref_t *ref,
     return rv;
 }
 
+int yk_board_is_current(yk_boards_t *boards, const yk_board_ref_t *ref,
+                        const yk_slot_t *slot)
+{
+    entry_t *e;
+    int is_current;
+
+    if (yk_board_lock(boards, &e, ref, YK_LOCK_READ) != APR_SUCCESS) {
+        return 0;
+    }
+    is_current = e->slot_id == slot->slot_id &&
+                 e->slot_version == slot->version &&
+                 e->tenant_version == slot->tenant_version;
+    yk_board_unlock(e);
+    return is_current;
+}
+
 apr_status_t yk_board_free(yk_boards_t *boards, const yk_board_ref_t *ref,
                            int64_t *left, apr_time_t *now_us, uint32_t n)
 {

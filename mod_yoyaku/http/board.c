@@ -147,13 +147,24 @@ const char *yk_http_board_cache(const request_rec *r, apr_interval_time_t left)
                         apr_time_sec(age), apr_time_sec(stale));
 }
 
+static const char *tag_of(uint64_t hash, const char *suffix, apr_pool_t *p)
+{
+    unsigned char bytes[8];
+    const char *hex;
+
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)(hash >> (56 - 8 * i));
+    }
+    hex = yk_text_hex(bytes, sizeof(bytes), p);
+    return *suffix != '\0' ? apr_pstrcat(p, hex, suffix, NULL) : hex;
+}
+
 /** The headers, and 304 when it is known. @return OK when that was sent */
 static int head_send(yk_http_call_t *call, uint64_t hash, const char *suffix,
                      const char *cache, int is_gzip)
 {
     request_rec *r = call->r;
-    const char *tag = apr_psprintf(r->pool, "%016" APR_UINT64_T_HEX_FMT "%s",
-                                   (apr_uint64_t)hash, suffix);
+    const char *tag = tag_of(hash, suffix, r->pool);
     int known;
 
     apr_table_setn(r->subprocess_env, "no-gzip", "1");
@@ -280,9 +291,10 @@ int yk_http_board_availability(yk_http_call_t *call)
         rv = answer_get(call, &answer, &since, YK_BOARD_JSON);
     }
     if (rv == APR_ENOSPC) {
-        is_gzip = 0;
+        is_gzip = yk_http_accept_gzip(call->r);
         yk_http_board_source(&source, call);
-        rv = yk_board_overflow(yk_http_board_boards(), &answer, &source,
+        rv = yk_board_overflow(yk_http_board_boards(), &answer,
+                               is_gzip ? YK_BOARD_GZIP : YK_BOARD_JSON, &source,
                                call->r->pool);
     }
     if (rv != APR_SUCCESS) {

@@ -82,7 +82,7 @@ static void history_add(json_t *tree, request_rec *r)
 
 static void desk_trees(json_t *tree)
 {
-    const yk_boards_t *boards = yk_http_board_boards();
+    yk_boards_t *boards = yk_http_board_boards();
 
     if (yk_http_lane_shared() != NULL) {
         json_object_set_new(tree, "lanes",
@@ -90,9 +90,9 @@ static void desk_trees(json_t *tree)
     }
     if (boards != NULL) {
         json_object_set_new(tree, "boards", yk_stats_document_boards(boards));
-        json_object_set_new(tree, "cache",
-                            yk_stats_document_cache(yk_boards_cache_shared(
-                                yk_http_board_boards())));
+        json_object_set_new(
+            tree, "cache",
+            yk_stats_document_cache(yk_boards_cache_shared(boards)));
     }
 }
 

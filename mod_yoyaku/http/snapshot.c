@@ -99,7 +99,7 @@ static apr_status_t shot_take(reading_t *r, shot_t *shot)
         rv = yk_board_get(boards, &ref, &answer, YK_BOARD_JSON, r->p);
     }
     if (rv == APR_ENOSPC) {
-        rv = yk_board_overflow(boards, &answer, &source, r->p);
+        rv = yk_board_overflow(boards, &answer, YK_BOARD_JSON, &source, r->p);
     }
     if (rv != APR_SUCCESS || (shot->is_written && shot->hash == answer.hash)) {
         return rv;

@@ -252,12 +252,49 @@ static void lanes_say(out_t *out, const json_t *lanes)
         sum, number(lanes, "wishes"), sum);
 }
 
+/* How long memcached took: took[i] is what came in less than 2^i us. */
+static void cache_took(out_t *out, const json_t *cache)
+{
+    json_t *row, *n;
+    size_t i, j;
+
+    head(out, "cache_took_us", "histogram", "round trips to memcached");
+    json_array_foreach(cache, i, row)
+    {
+        apr_int64_t sum = 0;
+
+        json_array_foreach(json_object_get(row, "took_below_us"), j, n)
+        {
+            sum += (apr_int64_t)json_integer_value(n);
+            if (j + 1 == YK_CACHE_BUCKETS) {
+                break;
+            }
+            say(out,
+                "yoyaku_cache_took_us_bucket{pattern=\"%s\",le=\"%u\"} "
+                "%" APR_INT64_T_FMT "\n",
+                text(row, "name"), 1U << j, sum);
+        }
+        say(out,
+            "yoyaku_cache_took_us_bucket{pattern=\"%s\",le=\"+Inf\"} "
+            "%" APR_INT64_T_FMT "\n",
+            text(row, "name"), sum);
+        say(out,
+            "yoyaku_cache_took_us_sum{pattern=\"%s\"} %" APR_INT64_T_FMT "\n",
+            text(row, "name"), number(row, "took_us"));
+        say(out,
+            "yoyaku_cache_took_us_count{pattern=\"%s\"} %" APR_INT64_T_FMT "\n",
+            text(row, "name"), sum);
+    }
+}
+
 static void boards_say(out_t *out, const json_t *boards, const json_t *cache)
 {
     if (boards != NULL) {
 #define BOARD(name, help) one(out, boards, "board", #name, "gauge", help);
         YK_STATS_BOARDS(BOARD)
 #undef BOARD
+        one(out, boards, "board", "cache_trips_per_1000_answers", "gauge",
+            "round trips to memcached for a thousand answers");
     }
     if (cache != NULL) {
 #define CACHE(name, help)                                                      \
@@ -265,6 +302,7 @@ static void boards_say(out_t *out, const json_t *boards, const json_t *cache)
          help);
         YK_STATS_CACHE(CACHE)
 #undef CACHE
+        cache_took(out, cache);
     }
 }
 

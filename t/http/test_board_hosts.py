@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards of several web hosts, with memcached between them, without it, and
 with one that is away, slow, full, emptied, or tells nonsense."""
+import itertools
 import os
 import random
+import re
 import signal
 import socket
 import threading
@@ -12,6 +14,8 @@ from urllib.parse import unquote
 import pytest
 import requests
 
+from load.arms import Arm
+from load.driver import CHANGES, Driver
 from servers import Memcached, until
 from yk import board
 from yk.booker import Booker
@@ -147,19 +151,94 @@ def test_what_one_host_did_the_other_shows_soon(pair, caches):
     both_agree(rig, slot, 3)
 
 
+# Everything a booker does, as fast as two hosts take it.
+MIX = """
+steps     hold more exchange checkout release
+exchange  50
+more      1..2
+party     1..2
+tries     20
+keys      on
+keepalive on
+"""
+
+
+def drive(rig, slot, places, host, number, seconds=4):
+    """Bookers come and go on one host; the driver that does it."""
+    folder = os.path.join(rig.folder, f"drive{number}")
+    os.makedirs(folder)
+    mix = os.path.join(folder, "mix")
+    with open(mix, "w") as file:
+        file.write(MIX)
+    return Driver(rig.build, folder, rig.hosts[host].url, Arm("yoyaku").text()
+                  .replace(',"tariff":"standard"', ""), mix, [slot], places,
+                  {"plan": "closed", "bookers": 10, "threads": 1,
+                   "seconds": seconds, "seed": number, "progress_ms": 0},
+                  record=False).start()
+
+
+def held(rig, most):
+    return rig.rows("SELECT order_id FROM yoyaku_order WHERE state = 1 "
+                    "ORDER BY order_id DESC LIMIT %s", (most,))
+
+
+def release(rig, order):
+    return rig.ctl("order", "release", board.number_of(order["order_id"]),
+                   check=False).returncode == 0
+
+
+def operate(rig, slot, stop, done):
+    """What operators do meanwhile: places off sale and on again, the slot
+    closed for a moment, orders released."""
+    chance = random.Random(3)
+    for turn in itertools.count():
+        named = [f"Stalls-{chance.randint(1, 10)}-{chance.randint(1, 30)}",
+                 f"Circle-{chance.randint(1, 4)}-{chance.randint(1, 10)}"]
+        does = [["place", "close", *named, "--slot", slot]]
+        if turn % 8 == 7:
+            does += [["slot", "close", slot], ["slot", "open", slot]]
+        done += [release(rig, order) for order in held(rig, 1)]
+        is_last = stop.is_set()
+        if not is_last:  # those of the last turn stay closed
+            does.append(["place", "open", *named, "--slot", slot])
+        done += [rig.ctl(*args, check=False).returncode == 0 for args in does]
+        if is_last:
+            return
+        stop.wait(0.2)
+
+
 @pytest.mark.parametrize("caches", [0, 1])
 def test_after_many_operations_on_both_hosts_the_boards_are_the_books(
         pair, caches):
     rig, _ = pair(caches)
     slot = big_slot(rig)
-    last = [0, 0]
-    threads = crowd(rig, slot, 6, OPERATIONS // 6 // (2 - caches))
-    while any(thread.is_alive() for thread in threads):
-        for i, host in enumerate(rig.hosts):
-            said = board.get(host, slot).json()
-            assert said["generation"] >= last[i]
-            last[i] = said["generation"]
-        time.sleep(0.05)
+    places = [f"Stalls-{row}-{seat}" for row in range(1, 11)
+              for seat in range(1, 31)]
+    last, done, by_operators, stop = [0, 0], 0, [], threading.Event()
+    others = crowd(rig, slot, 2, 100)
+    operator = threading.Thread(target=operate,
+                                args=(rig, slot, stop, by_operators))
+    operator.start()
+    numbers = itertools.count(1)
+    deadline = time.monotonic() + 120
+    while done < OPERATIONS and time.monotonic() < deadline:
+        drivers = [drive(rig, slot, places, host, next(numbers))
+                   for host in (0, 1)]
+        while any(driver.running() for driver in drivers):
+            for i, host in enumerate(rig.hosts):
+                said = board.get(host, slot).json()
+                assert said["generation"] >= last[i]
+                last[i] = said["generation"]
+            time.sleep(0.05)
+        done += sum(driver.wait(60).count(CHANGES, ("ok",))
+                    for driver in drivers)
+        # what was in hand when they stopped would fill the house
+        by_operators += [release(rig, order) for order in held(rig, 80)]
+    stop.set()
+    for thread in others + [operator]:
+        thread.join()
+    assert done >= OPERATIONS
+    assert sum(by_operators) > 20
     both_agree(rig, slot)
     tags = {board.get(host, slot).headers["ETag"] for host in rig.hosts}
     assert len(tags) == 1
@@ -183,6 +262,111 @@ def test_a_hold_touches_keys_of_its_own_slot_alone(pair):
         touched.append(len(moved))
         assert len({key.split(":")[1] for key in moved}) <= 1
     assert touched[0] == touched[1] <= 2
+
+
+def test_a_host_without_room_takes_the_board_that_was_rendered_for_all(
+        pair):
+    """One reads the slot for all; without memcached each answer would."""
+    rig, (cache,) = pair(1)
+    for _ in range(2):
+        host = rig.hosts.pop()
+        host.stop()
+    for _ in range(2):
+        rig.add_host(conf="KeepAlive Off\nYoyakuMemory 1M\n"
+                     f"YoyakuMemcached {cache.address}\n")
+    slot = rig.slot({"Stalls": (1000, 60)})
+    rig.hold(slot, ["Stalls-1-2"])
+    answers = []
+
+    def look(number):
+        for i in range(40):
+            said = board.get(rig.hosts[(i + number) % 2], slot,
+                             Accept_Encoding=("gzip", "identity")[i % 2])
+            answers.append(said.status_code == 200 and
+                           said.json()["free"] == 59_999)
+
+    until(lambda: see(rig.host, slot), 20, "the first")
+    before = selects(rig)
+    threads = [threading.Thread(target=look, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * 160
+    # a reading of the whole slot is thirty of them
+    assert selects(rig) - before < 10 * len(answers)
+    assert any(key.startswith("ykd:") for key in cache.keys())
+    rig.hold(slot, ["Stalls-1-3"])
+    both_agree(rig, slot, 5)
+
+
+def selects(rig):
+    row, = rig.rows("SHOW GLOBAL STATUS LIKE 'Com_select'")
+    return int(row["Value"])
+
+
+METRICS = """
+<Location "/yoyaku-metrics">
+    SetHandler yoyaku-metrics
+</Location>
+"""
+
+
+def metrics(host):
+    found = {}
+    for line in host.get("/yoyaku-metrics").text.splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            found[name] = float(value)
+    return found
+
+
+def test_the_digest_of_memcached_is_what_memcached_saw(own_rig, tmp_path):
+    """By pattern of the key; all hosts' together are the server's own count."""
+    cache = Cache(str(tmp_path)).start()
+    try:
+        rig = own_rig(hosts=2, conf="KeepAlive Off\n" + METRICS +
+                      f"YoyakuMemcached {cache.address}\n")
+        slot = big_slot(rig)
+        for turn in range(30):
+            rig.hold(slot, area="Floor", quantity=1, host=turn % 2)
+            for host in rig.hosts:
+                see(host, slot)
+            time.sleep(0.06)
+        time.sleep(0.2)
+        both = [metrics(host) for host in rig.hosts]
+        seen = {name: cache.stat(name) for name in (
+            "cmd_get", "get_hits", "get_misses", "cmd_set")}
+    finally:
+        cache.stop()
+
+    def total(name, pattern=r"yk.:"):
+        return sum(value for one in both for key, value in one.items()
+                   if re.fullmatch(
+                       rf'yoyaku_cache_{name}\{{pattern="{pattern}"(,le="[^"]*"'
+                       r")?\}", key))
+    assert total("gets_total") == seen["cmd_get"]
+    assert total("hits_total") == seen["get_hits"]
+    assert total("misses_total") == seen["get_misses"]
+    # one that is added where there was one already counts there as well
+    assert total("sets_total") + total("adds_total") == seen["cmd_set"]
+    for pattern in ("ykn:", "ykr:", "ykb:", "ykd:", "ykf:"):
+        calls = sum(total(f"{what}_total", pattern)
+                    for what in ("gets", "sets", "adds"))
+        assert total("took_us_count", pattern) >= calls > 0, pattern
+        assert total("took_us_sum", pattern) > 0
+        assert total("took_us_bucket", pattern) > 0
+    assert total("bytes_out_total", "ykb:") > total("bytes_out_total", "ykf:")
+    assert 0 < total("bytes_in_total", "ykr:")
+    # nobody took the rendered board: each host has room for its own
+    for one in both:
+        told = one['yoyaku_cache_sets_total{pattern="ykd:"}']
+        assert one['yoyaku_cache_never_read_total{pattern="ykd:"}'] == \
+            max(0, told - 1)
+    assert 0 < total("never_read_total") < total("sets_total")
+    assert total("errors_total") == total("timeouts_total") == 0
+    for one in both:
+        assert one["yoyaku_board_cache_trips_per_1000_answers"] > 0
 
 
 FAULTS = ["away", "stopped", "flushed", "full", "restarted", "one of two",
