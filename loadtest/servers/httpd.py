@@ -41,11 +41,13 @@ class Httpd:
     """
 
     def __init__(self, folder, build, conf="", mpm="prefork", workers=16,
-                 port=0, params=None, tied=True, shipped=None, modules=()):
+                 port=0, params=None, tied=True, shipped=None, modules=(),
+                 env=None):
         self.folder = os.path.abspath(folder)
         self.build, self.conf, self.mpm = build, conf, mpm
         self.workers, self.params, self.tied = workers, params, tied
         self.shipped, self.modules = shipped, list(modules)
+        self.env = env
         self.port = port or free_port()
         self.error_log = os.path.join(self.folder, "error.log")
         self.access_log = os.path.join(self.folder, "access.log")
@@ -70,7 +72,7 @@ class Httpd:
                 self.config_file]
         said = self.read_log().count(READY)
         self.process = Process(argv, os.path.join(self.folder, "out.log"),
-                               tied=self.tied).start()
+                               self.env, self.tied).start()
         try:
             self.process.await_ready(
                 lambda: self.read_log().count(READY) > said)

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refused from the board: quickly, and never wrongly."""
+import os
+import signal
+import subprocess
+import time
 import uuid
+from email.utils import parsedate_to_datetime
 
 import pytest
 
-from servers import until
+from servers import Memcached, until
 from yk import board
 from yk.booker import Booker
 
@@ -65,25 +70,108 @@ def test_ones_own_place_is_no_refusal(own):
         assert booker.hold(slot, ["Stalls-1-4"]).status_code in (200, 201)
 
 
-def test_a_place_released_on_the_other_host_is_not_refused_for_long(own):
-    """Half a second after the release the board has heard of it, or does not
-    refuse."""
-    rig, slot = own
+@pytest.mark.parametrize("cache", [None, "running", "stopped"])
+def test_a_place_released_on_the_other_host_is_free_half_a_second_later(
+        cache, own_rig, tmp_path):
+    """To whoever asks first: a board that was not compared with the book since
+    says nothing, with a memcached that answers nothing, too."""
+    memcached = Memcached(str(tmp_path)).start() if cache else None
+    try:
+        rig = own_rig(hosts=2, conf="KeepAlive Off\n" + (
+            f"YoyakuMemcached {memcached.address}\n" if cache else ""))
+        slot = rig.slot({"Stalls": (2, 10)})
+        for turn in range(3):
+            booker, said = rig.hold(slot, ["Stalls-1-5"], host=1)
+            assert said.status_code == 201
+            until(lambda: early(rig, slot, ["Stalls-1-5"])[1], 10,
+                  "a refusal from the board")
+            if cache == "stopped" and turn == 0:
+                memcached.process.send(signal.SIGSTOP)
+            booker.release()
+            time.sleep(0.5)
+            mine = Booker(rig.url)
+            assert mine.hold(slot, ["Stalls-1-5"]).status_code == 201
+            mine.release()
+            until(lambda: board.content(board.get(rig.hosts[1], slot).json())
+                  ["Stalls"] == "0" * 20, 5, "the release")
+    finally:
+        if memcached:
+            memcached.process.send(signal.SIGCONT)
+            memcached.stop()
+
+
+@pytest.fixture
+def clock(folder):
+    """A library that puts a process's date off by YK_CLOCK_OFF seconds."""
+    made = os.path.join(folder, "clock.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, os.path.join(
+        os.path.dirname(__file__), "yk", "clock.c"), "-ldl"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("minutes", [-5, 5])
+def test_the_hosts_own_clock_has_no_say(minutes, clock, own_rig):
+    """Five minutes off: a hold is refused to its end, and not a moment more."""
+    rig = own_rig(conf="KeepAlive Off\n", location="YoyakuHoldTTL 1min")
+    rig.add_host(conf="KeepAlive Off\n", location="YoyakuHoldTTL 1min", env={
+        "LD_PRELOAD": clock, "YK_CLOCK_OFF": str(60 * minutes)})
+    slot = rig.slot({"Stalls": (2, 10)})
+    off = parsedate_to_datetime(
+        board.get(rig.hosts[1], slot).headers["Date"]).timestamp() - time.time()
+    assert abs(off - 60 * minutes) < 30, "its clock is not off"
+    # its desk has been used, so that nothing is first when the clock jumps
+    assert rig.hold(slot, ["Stalls-2-1"], host=1)[1].status_code == 201
+    rig.hold(slot, ["Stalls-1-1"])
+    until(lambda: early(rig, slot, ["Stalls-1-1"], host=1)[1], 10,
+          "a refusal from the board")
+    rig.advance(57)
     for _ in range(3):
-        booker, said = rig.hold(slot, ["Stalls-1-5"], host=1)
-        assert said.status_code == 201
-        early(rig, slot, ["Stalls-1-5"])
-        booker.release()
-        got = until(lambda: early(rig, slot, ["Stalls-1-5"])[0]
-                    .status_code == 201, 2, "the place")
-        assert got
-        # the one before it has ended, though it may not be swept yet
-        numbers = rig.rows("SELECT order_id FROM yoyaku_order WHERE state=1 "
-                           "AND until_us > %s", (rig.now_us(),))
-        assert len(numbers) == 1
-        rig.advance(601)
-        until(lambda: board.content(board.get(rig.host, slot).json())
-              ["Stalls"] == "0" * 20, 5, "its end")
+        said, _ = early(rig, slot, ["Stalls-1-1"], host=1)
+        assert (said.status_code, said.json()["reason"]) == (409, "taken")
+        assert board.content(board.get(rig.hosts[1], slot).json())[
+            "Stalls"].startswith("1")
+    rig.advance(4)
+    time.sleep(0.5)
+    mine = Booker(rig.hosts[1].url)
+    said = mine.hold(slot, ["Stalls-1-1"])
+    assert said.status_code == 201
+    assert 55 < said.json()["seconds_left"] <= 60
+
+
+def test_of_several_reasons_the_board_does_not_jump_the_queue(own_rig):
+    """What is refused for two reasons is refused for the desk's first."""
+    rig = own_rig(conf="KeepAlive Off\n", workers=4)
+    slot = rig.slot({"Stalls": (2, 10)}, prices={"adult": "20.00"})
+    rig.hold(slot, ["Stalls-1-1"])
+    until(lambda: early(rig, slot, ["Stalls-1-1"])[1], 10,
+          "a refusal from the board")
+
+    def refused(reason, places=("Stalls-1-1",), name="", **more):
+        # what an operator changed has come to be known
+        time.sleep(0.5)
+        for _ in range(4):
+            board.get(rig.host, slot)
+            said = Booker(rig.url, name).hold(slot, list(places), **more)
+            assert said.json()["reason"] == reason
+
+    refused("taken")
+    refused("tariff_not_offered", tariff="senior")
+    refused("invalid", ("Stalls-1-1", "Stalls-1-1"))
+    refused("unknown_place", ("Stalls-1-1", "Stalls-9-9"))
+    refused("limit", [f"Stalls-1-{seat}" for seat in range(1, 10)])
+    rig.price(slot, "child", "9.00", quota=1)
+    assert rig.hold(slot, ["Stalls-2-1"], tariff="child")[1].status_code == 201
+    refused("sold_out", tariff="child")
+    refused("taken", tariff="adult")
+    rig.limit("booker", f"slot:{slot}", "places", 1)
+    assert rig.hold(slot, ["Stalls-2-2"], "ada", tariff="adult")[
+        1].status_code == 201
+    refused("limit", name="ada", tariff="adult")
+    refused("taken", name="eve", tariff="adult")
+    rig.limit("order", f"slot:{slot}", "places", 1)
+    refused("limit", ("Stalls-1-1", "Stalls-1-2"), tariff="adult")
+    rig.ctl("slot", "close", slot)
+    refused("not_on_sale", tariff="adult")
 
 
 def test_a_hold_that_ends_soon_is_for_the_desk(own):

@@ -44,10 +44,11 @@ class Host:
     location  directives inside <Location "/yoyaku">
     shop      directives inside <Location "/yoyaku-shop">
     conf      text at the end of the configuration
+    env       more environment, as another clock
     """
 
     def __init__(self, folder, build, params, mpm, location="", shop="",
-                 conf="", workers=16, modules=()):
+                 conf="", workers=16, modules=(), env=None):
         users = os.path.join(folder, "users")
         os.makedirs(folder, exist_ok=True)
         with open(users, "w") as file:
@@ -57,7 +58,7 @@ class Host:
                            f"{base64.b64encode(digest).decode()}\n")
         text = DIRECTIVES.format(booker=location, shop=shop, users=users)
         self.httpd = Httpd(folder, build, text + conf, mpm, workers,
-                           params=params, modules=modules)
+                           params=params, modules=modules, env=env)
         self.read = 0
         self.announced, self.killed = [], set()
 
