@@ -12,7 +12,7 @@ import sys
 from servers import ServerError
 
 from . import measures, report, runs, stand
-from . import crowded  # noqa: F401  registers its measures
+from . import crowded, measures_board  # noqa: F401  register theirs
 from .arms import Arm
 
 

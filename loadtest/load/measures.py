@@ -355,35 +355,7 @@ def connections_kept_200_workers(c):
     return {"value": kept, "spread": None}
 
 
-# ---- boards ----
-
-def board_over_trivial(c, conditional):
-    on = c.stand(("yoyaku", "trivial"))
-    slots = c.slots(on, "yoyaku")
-    word = {"conditional": "on" if conditional else "off"}
-
-    def look(arm):
-        shot = c.shot(on, arm, "boards", slots, options=word,
-                      prove=arm == "trivial")
-        wanted = "304" if conditional else "200"
-        got = shot.result["statuses"].get(wanted, 0)
-        # a booker's first board comes whole
-        if got < 0.95 * (shot.result.answers - shot.bookers):
-            c.voids.append(f"only {got} of {shot.result.answers} answers of "
-                           f"{arm} were {wanted}")
-        return shot
-    return c.versus(lambda: look("yoyaku"), lambda: look("trivial"))
-
-
-@measure("boards unchanged (304) a second, over the trivial handler's")
-def board_304_over_trivial(c):
-    return board_over_trivial(c, True)
-
-
-@measure("boards (200) a second, over the trivial handler's of that size")
-def board_200_over_trivial(c):
-    return board_over_trivial(c, False)
-
+# ---- boards: measures_board.py, and ----
 
 @measure("a board as a snapshot's file, over a pass through memcached",
          ("YoyakuSnapshotDir",))

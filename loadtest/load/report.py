@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 
-from . import ratio, runs, svg
+from . import arrivals, ratio, runs, svg
 from .svg import esc
 
 STYLE = """
@@ -126,6 +126,9 @@ def rush_html(run):
                      f'{esc("; ".join(run["voids"]))}</p>')
     parts += ["<h3>Latency per outcome</h3>", latency_html(run["latencies"]),
               "<h3>Queues against time</h3>", queue_html(run)]
+    if run.get("arrivals"):
+        parts += ["<h3>Arrival</h3>", table(
+            arrivals.HEAD, arrivals.cells(run["arrivals"]))]
     seen = run.get("seen")
     if seen:
         parts += ["<h3>Time</h3>", times_html(run["times"]),
@@ -311,6 +314,7 @@ def _rush_text(run):
                   f"{ms(row['from_send']['p50'])} p95 "
                   f"{ms(row['from_send']['p95'])} ms"
                   for row in run["latencies"]]
+        lines += arrivals.lines(run.get("arrivals"))
     return lines
 
 

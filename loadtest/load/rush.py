@@ -14,7 +14,8 @@ import time
 
 from servers import ServerError
 
-from . import proc, report, runs, sizing, stand, target, verdict, waiting
+from . import (arrivals, proc, report, runs, sizing, stand, target, verdict,
+               waiting)
 from .arms import Arm
 from .driver import Result, mix_areas
 from .hdr import ms
@@ -182,6 +183,8 @@ def show(run):
     if run["voids"]:
         say("\nVOID as a measurement: " + "; ".join(run["voids"]))
     show_latencies(run["latencies"])
+    for line in arrivals.lines(run.get("arrivals")):
+        say("\n" + line)
     if run.get("times"):
         say("\ntime of all answers: " + ", ".join(
             f"{row['where']} {row['percent']} %" for row in run["times"]))
@@ -217,6 +220,7 @@ def on_stand(args, where):
                 "verdict": said.said(), "voids": shot.voids,
                 "trouble": trouble.done, "result": dict(shot.result),
                 "times": shot.times,
+                "arrivals": arrivals.rows(shot.result, shot.paths),
                 "paths": shot.paths, "seen": shot.seen, "samples": shot.samples,
                 "progress": shot.driver.progress}
 

@@ -93,12 +93,13 @@ class Stand:
 
     def __init__(self, folder, hall=None, arms=(), workers=80, mpm="prefork",
                  conf="", options=None, cpus=None, build=BUILD, reserve=1,
-                 areas=()):
+                 areas=(), cache_mb=64):
         self.folder = pathlib.Path(folder)
         self.hall = hall or str(HALLS / "theatre-1011.json")
         self.arms, self.mpm, self.conf = list(arms), mpm, conf
         self.areas = list(areas)
         self.workers, self.reserve = workers, reserve
+        self.cache_mb = cache_mb
         self.build = str(build)
         self.cpus = placement(cpus)
         self.cpus_said = cpus or ""
@@ -136,7 +137,8 @@ class Stand:
                                  self.own_clock, sockets=self.sockets)
         self._start("db", self.database)
         self.memcached = Memcached(self.folder / "memcached",
-                                   port=free_port())
+                                   port=free_port(),
+                                   megabytes=self.cache_mb)
         self._start("memcached", self.memcached)
         self.ctl("schema")
         self.ctl("hall", "import", self.hall, "--name", "house")

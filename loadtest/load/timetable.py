@@ -102,6 +102,7 @@ def paths(stand, log_from):
     for (method, name), times_us in found.items():
         times_us.sort()
         rows.append({"path": f"{method} {name}", "n": len(times_us),
+                     "sum_us": sum(times_us),
                      "p50_us": times_us[len(times_us) // 2],
                      "p95_us": times_us[int(0.95 * (len(times_us) - 1))]})
     return sorted(rows, key=lambda row: -row["p95_us"])

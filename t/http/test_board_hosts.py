@@ -356,7 +356,7 @@ def test_the_digest_of_memcached_is_what_memcached_saw(own_rig, tmp_path):
         assert total("took_us_count", pattern) >= calls > 0, pattern
         assert total("took_us_sum", pattern) > 0
         assert total("took_us_bucket", pattern) > 0
-    assert total("bytes_out_total", "ykb:") > total("bytes_out_total", "ykf:")
+    assert 0 < total("bytes_out_total", "ykb:")
     assert 0 < total("bytes_in_total", "ykr:")
     # nobody took the rendered board: each host has room for its own
     for one in both:

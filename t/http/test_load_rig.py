@@ -713,6 +713,7 @@ def test_every_measure_is_listed():
             old_5m_rows_over_empty worker_private_kb_after_200
             worker_private_kb_after_80000 board_304_over_trivial
             board_200_over_trivial snapshot_over_memcached_pass
+            memcached_1mb_over_none arrival_p95_ms
             throttle_cost_percent room_poll_over_trivial day_two_over_day_one
             connections_kept_200_workers""".split():
         assert re.search(rf"^{name} ", listed, re.M), name

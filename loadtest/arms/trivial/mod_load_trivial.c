@@ -16,6 +16,7 @@
  *   DELETE /trivial/order      200, released
  *   GET    /trivial/board/x    as many places as LoadTrivialBoard says; 304
  *                              when If-None-Match has its tag
+ *   GET    /trivial/board/950  so many bytes of it: what a compressed one is
  *   GET    /trivial/count      how many of all these there were
  */
 
@@ -60,13 +61,14 @@ static int reply(request_rec *r, const char *bytes, apr_size_t len)
 static int send_board(request_rec *r)
 {
     const char *tag = apr_table_get(r->headers_in, "If-None-Match");
+    apr_size_t len = (apr_size_t)atoi(r->uri + sizeof("/trivial/board/") - 1);
 
     apr_table_setn(r->headers_out, "ETag", BOARD_TAG);
     if (tag != NULL && strcmp(tag, BOARD_TAG) == 0) {
         r->status = HTTP_NOT_MODIFIED;
         return OK;
     }
-    return reply(r, board, board_len);
+    return reply(r, board, len > 0 && len < board_len ? len : board_len);
 }
 
 static int handler(request_rec *r)
