@@ -246,6 +246,10 @@ apr_status_t yk_board_place(yk_boards_t *boards, const yk_board_ref_t *ref,
                             yk_place_state_e *state, apr_time_t *until_us,
                             apr_time_t *now_us, uint32_t place_no);
 
+/** Has nothing been seen to change since this generation, and has no hold that
+ *  is shown ended? As far as is known here: nobody is asked. */
+int yk_board_is_still(yk_boards_t *boards, uint64_t id, uint64_t generation);
+
 /** Is this the slot as the book had it when the board was compared last? */
 int yk_board_is_current(yk_boards_t *boards, const yk_board_ref_t *ref,
                         const yk_slot_t *slot);

@@ -16,6 +16,21 @@ apr_time_t yk_board_compared(const yk_boards_t *boards,
     return atomic_load(&e->life) == ref->life ? read_us : 0;
 }
 
+int yk_board_is_still(yk_boards_t *boards, uint64_t id, uint64_t generation)
+{
+    yk_board_ref_t ref;
+    const entry_t *e;
+
+    if (yk_board_find(boards, &ref, id) != APR_SUCCESS) {
+        return 0;
+    }
+    e = &boards->entries[ref.entry];
+    return atomic_load(&e->is_read) &&
+           atomic_load(&e->generation) == generation &&
+           atomic_load(&e->missed) == e->missed_seen &&
+           atomic_load(&e->expiry_us) > yk_board_clock(e);
+}
+
 /* Anything to read now? */
 static int is_due(const entry_t *e, apr_time_t now)
 {

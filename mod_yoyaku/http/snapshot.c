@@ -14,6 +14,12 @@
 #define LIST_DEAR 20
 #define QUIET (3 * APR_USEC_PER_SEC)
 #define PAGES 10 /* of YK_LIST_MAX slots */
+/* Where nothing happens the book is asked after a twentieth of the time that
+ * nothing has happened for, and after so long at most: a season's slots would
+ * otherwise keep a database busy by lying there. What this host does, and the
+ * end of a hold, are known without asking. */
+#define STILL_PART 20
+#define STILL_MOST (2 * APR_USEC_PER_SEC)
 
 /** One public slot. */
 typedef struct shot_t {
@@ -21,6 +27,8 @@ typedef struct shot_t {
     int is_written;
     uint64_t hash; /* of what was written last */
     int seen;      /* in the last list */
+    uint64_t generation;
+    apr_time_t changed_us, look_us; /* steady */
 } shot_t;
 
 /** Of one database: this process's, while the turns are its. */
@@ -81,28 +89,50 @@ static apr_status_t file_write(const char *name, const char *json,
     return rv;
 }
 
+/* It was looked at. */
+static void shot_seen(shot_t *shot, const yk_board_answer_t *answer,
+                      apr_time_t now)
+{
+    apr_interval_time_t still;
+
+    if (!shot->is_written || shot->hash != answer->hash) {
+        shot->changed_us = now;
+    }
+    still = (now - shot->changed_us) / STILL_PART;
+    shot->look_us = now + (still < STILL_MOST ? still : STILL_MOST);
+    shot->generation = answer->generation;
+}
+
 static apr_status_t shot_take(reading_t *r, shot_t *shot)
 {
     yk_boards_t *boards = yk_http_board_boards();
+    uint64_t id =
+        yk_board_id(r->album->database->name, tenant_of(r->album), shot->key);
+    apr_time_t now = yk_state_now();
     yk_board_source_t source = {r, source_open, source_slot};
     yk_board_answer_t answer;
     yk_board_ref_t ref;
     int old = 0;
     apr_status_t rv;
 
+    if (shot->is_written && now < shot->look_us &&
+        yk_board_is_still(boards, id, shot->generation)) {
+        return APR_SUCCESS;
+    }
     r->key = shot->key;
-    rv = yk_board_fresh(
-        boards, &ref, &old,
-        yk_board_id(r->album->database->name, tenant_of(r->album), shot->key),
-        &source, r->p);
+    rv = yk_board_fresh(boards, &ref, &old, id, &source, r->p);
     if (rv == APR_SUCCESS) {
         rv = yk_board_get(boards, &ref, &answer, YK_BOARD_JSON, r->p);
     }
     if (rv == APR_ENOSPC) {
         rv = yk_board_overflow(boards, &answer, YK_BOARD_JSON, &source, r->p);
     }
-    if (rv != APR_SUCCESS || (shot->is_written && shot->hash == answer.hash)) {
+    if (rv != APR_SUCCESS) {
         return rv;
+    }
+    shot_seen(shot, &answer, now);
+    if (shot->is_written && shot->hash == answer.hash) {
+        return APR_SUCCESS;
     }
     rv = file_write(yk_snapshot_board(shot->key, r->p), answer.bytes,
                     answer.len, r->p);
