@@ -165,8 +165,10 @@ def recycle_over(c, step, conf, **more):
     found = c.versus(lambda: load(with_), lambda: load(none))
     gone = counter(with_, GONE)
     seconds = c.args.seconds * c.args.rounds
-    if gone < 0.5 * seconds:
-        c.voids.append(f"only {gone} workers were replaced in {seconds:.0f} s")
+    # one in twenty goes in two seconds: half of that at the least
+    if gone < seconds * c.args.workers / 40 / 2:
+        c.voids.append(f"only {gone:.0f} workers were replaced in "
+                       f"{seconds:.0f} s")
     return {**found, "shown": {"charts": [], "said":
                                f"{gone:.0f} workers were replaced, "
                                f"{counter(with_, PUT_OFF):.0f} times "

@@ -15,6 +15,7 @@ int main(void)
     srunner_add_suite(runner, queue_model_suite());
     srunner_add_suite(runner, shared_suite());
     srunner_add_suite(runner, room_suite());
+    srunner_add_suite(runner, steps_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -9,5 +9,6 @@ Suite *queue_suite(void);
 Suite *queue_model_suite(void);
 Suite *shared_suite(void);
 Suite *room_suite(void);
+Suite *steps_suite(void);
 
 #endif
