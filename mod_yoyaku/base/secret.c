@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -22,9 +22,33 @@ static void must(int ok)
     }
 }
 
+/* libcrypto 3 looks an algorithm up by its name each time EVP_sha256() is used,
+ * which costs more than the hash of a short text: it is looked up once. */
+static const EVP_MD *sha256(void)
+{
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+    static _Atomic(EVP_MD *) kept;
+    EVP_MD *found = atomic_load_explicit(&kept, memory_order_acquire);
+
+    if (found == NULL) {
+        EVP_MD *none = NULL, *fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+
+        must(fetched != NULL);
+        if (atomic_compare_exchange_strong(&kept, &none, fetched)) {
+            return fetched;
+        }
+        EVP_MD_free(fetched);
+        found = none;
+    }
+    return found;
+#else
+    return EVP_sha256();
+#endif
+}
+
 void yk_secret_hash(yk_hash_t *hash, const void *bytes, apr_size_t len)
 {
-    must(EVP_Digest(bytes, len, hash->bytes, NULL, EVP_sha256(), NULL) == 1);
+    must(EVP_Digest(bytes, len, hash->bytes, NULL, sha256(), NULL) == 1);
 }
 
 void yk_secret_hash_parts(yk_hash_t *hash, const char *part, ...)
@@ -32,8 +56,7 @@ void yk_secret_hash_parts(yk_hash_t *hash, const char *part, ...)
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     va_list parts;
 
-    must(context != NULL &&
-         EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1);
+    must(context != NULL && EVP_DigestInit_ex(context, sha256(), NULL) == 1);
     va_start(parts, part);
     for (; part != NULL; part = va_arg(parts, const char *)) {
         uint64_t len = strlen(part);
@@ -50,11 +73,40 @@ void yk_secret_hash_parts(yk_hash_t *hash, const char *part, ...)
     EVP_MD_CTX_free(context);
 }
 
+/* RFC 2104, by hand for the same reason: HMAC() looks up twice. */
+#define HMAC_BLOCK 64
+#define INNER 0x36
+#define OUTER 0x5c
+
 void yk_secret_hmac(yk_hash_t *mac, const void *key, apr_size_t key_len,
                     const void *bytes, apr_size_t len)
 {
-    must(HMAC(EVP_sha256(), key, (int)key_len, bytes, len, mac->bytes, NULL) !=
-         NULL);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    unsigned char pad[HMAC_BLOCK] = {0};
+
+    must(context != NULL);
+    if (key_len > sizeof(pad)) {
+        must(EVP_Digest(key, key_len, pad, NULL, sha256(), NULL) == 1);
+    }
+    else {
+        memcpy(pad, key, key_len);
+    }
+    for (apr_size_t i = 0; i < sizeof(pad); i++) {
+        pad[i] ^= INNER;
+    }
+    must(EVP_DigestInit_ex(context, sha256(), NULL) == 1 &&
+         EVP_DigestUpdate(context, pad, sizeof(pad)) == 1 &&
+         EVP_DigestUpdate(context, bytes, len) == 1 &&
+         EVP_DigestFinal_ex(context, mac->bytes, NULL) == 1);
+    for (apr_size_t i = 0; i < sizeof(pad); i++) {
+        pad[i] ^= INNER ^ OUTER;
+    }
+    must(EVP_DigestInit_ex(context, sha256(), NULL) == 1 &&
+         EVP_DigestUpdate(context, pad, sizeof(pad)) == 1 &&
+         EVP_DigestUpdate(context, mac->bytes, sizeof(mac->bytes)) == 1 &&
+         EVP_DigestFinal_ex(context, mac->bytes, NULL) == 1);
+    EVP_MD_CTX_free(context);
+    OPENSSL_cleanse(pad, sizeof(pad));
 }
 
 int yk_secret_equal(const void *a, const void *b, apr_size_t len)

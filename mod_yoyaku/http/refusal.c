@@ -2,10 +2,11 @@
 #include "refusal.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <mod_core.h>
-#include <yoyaku/secret.h>
+#include <unistd.h>
 #include <yoyaku/template.h>
 #include "call.h"
 
@@ -29,12 +30,18 @@ int yk_http_refusal_is_page(request_rec *r)
     }
 }
 
+/* Only so that not all come back in the same second: nobody's secret, and asked
+ * for a thousand times a second. */
 int yk_http_refusal_retry(int least)
 {
-    unsigned char random;
+    static _Atomic uint64_t count;
+    uint64_t x = (uint64_t)apr_time_now() ^ ((uint64_t)getpid() << 40) ^
+                 (atomic_fetch_add(&count, 1) << 24);
 
-    yk_secret_random(&random, sizeof(random));
-    return least + random % (least + 1);
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 31;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return least + (int)((x >> 33) % (uint64_t)(least + 1));
 }
 
 int yk_http_refusal_bytes(request_rec *r, int status, const char *type,
