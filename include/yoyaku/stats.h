@@ -141,13 +141,20 @@ void yk_stats_connection(yk_stats_t *stats, apr_time_t now);
 void yk_stats_restart(yk_stats_t *stats, apr_time_t now);
 void yk_stats_peak(yk_stats_t *stats, uint32_t running, uint32_t queued,
                    apr_time_t now);
-/** @param arrived 1: a request was answered; 0: only the peaks */
-void yk_stats_rule(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
-                   int arrived, int refused, uint64_t waited_us,
-                   apr_time_t now);
+/** The peaks of a rule, while somebody waits. */
+void yk_stats_rule_peak(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                        apr_time_t now);
+
+/** What a request met under a rule. */
+typedef struct yk_rule_visit_t {
+    uint32_t running, queued; /**< when it came */
+    int refused;
+    uint64_t waited_us;
+} yk_rule_visit_t;
 
 /** A request that had come under the rule was answered. */
 void yk_stats_rule_answer(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                          const yk_rule_visit_t *visit,
                           const yk_sample_t *sample, apr_time_t now);
 
 /** Sums and peaks of the minutes from .. to (both of the epoch). */

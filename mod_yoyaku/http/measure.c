@@ -19,7 +19,6 @@
 #include "desk.h"
 #include "throttle.h"
 
-#define NOTE_KEY "yoyaku-measure"
 #define BUSY_AGE apr_time_from_msec(50)
 #define PEAK_AGE apr_time_from_msec(200)
 #define MINUTES_MIN 60
@@ -92,10 +91,7 @@ static void used_now(apr_time_t *cpu_us, long *peak_kb)
 
 static measure_t *measure_find(request_rec *r)
 {
-    void *found = NULL;
-
-    apr_pool_userdata_get(&found, NOTE_KEY, r->pool);
-    return found;
+    return yk_http_kept(r, YK_HTTP_MEASURE);
 }
 
 static int post_read_request(request_rec *r)
@@ -110,7 +106,7 @@ static int post_read_request(request_rec *r)
     used_now(&m->cpu_us, &m->peak_kb);
     m->is_first =
         r->connection->master == NULL && r->connection->keepalives == 0;
-    apr_pool_userdata_setn(m, NOTE_KEY, NULL, r->pool);
+    yk_http_keep(r, YK_HTTP_MEASURE, m);
     return DECLINED;
 }
 
@@ -191,7 +187,8 @@ static int log_transaction(request_rec *r)
     const request_rec *last = r;
     measure_t *m;
     yk_sample_t sample = {0};
-    uint32_t rows[2], nrows;
+    const yk_http_visit_t *visits;
+    uint32_t n;
     apr_time_t now = apr_time_now();
 
     if (stats == NULL || r->the_request == NULL) {
@@ -220,12 +217,12 @@ static int log_transaction(request_rec *r)
     sample.wall_us =
         now > r->request_time ? (uint64_t)(now - r->request_time) : 0;
     yk_stats_request(stats, &sample, now);
-    nrows = yk_http_throttle_rows(r, rows);
-    for (uint32_t i = 0; i < nrows; i++) {
+    n = yk_http_throttle_visits(r, &visits);
+    for (uint32_t i = 0; i < n; i++) {
         yk_stats_rule_answer(
-            stats, rows[i],
-            &yk_throttle_table(yk_http_throttle_shared())->rule[rows[i]],
-            &sample, now);
+            stats, visits[i].row,
+            &yk_throttle_table(yk_http_throttle_shared())->rule[visits[i].row],
+            &visits[i].met, &sample, now);
     }
     peaks();
     yk_http_recycle_look(r, conf->recycle_kb);

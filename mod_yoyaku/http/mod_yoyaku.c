@@ -106,6 +106,34 @@ void *yk_http_dir_of(void *dummy, yk_http_part_e part)
     return config[part];
 }
 
+static const request_rec *first_of(const request_rec *r)
+{
+    while (r->prev != NULL) {
+        r = r->prev;
+    }
+    return r;
+}
+
+void *yk_http_kept(const request_rec *r, yk_http_part_e part)
+{
+    void **kept =
+        ap_get_module_config(first_of(r)->request_config, &yoyaku_module);
+
+    return kept != NULL ? kept[part] : NULL;
+}
+
+void yk_http_keep(request_rec *r, yk_http_part_e part, void *what)
+{
+    const request_rec *first = first_of(r);
+    void **kept = ap_get_module_config(first->request_config, &yoyaku_module);
+
+    if (kept == NULL) {
+        kept = config_make(first->pool);
+        ap_set_module_config(first->request_config, &yoyaku_module, kept);
+    }
+    kept[part] = what;
+}
+
 static const command_rec directives[] = {
     YK_HTTP_DESK_DIRECTIVES YK_HTTP_BOARD_DIRECTIVES YK_HTTP_THROTTLE_DIRECTIVES
         YK_HTTP_MEASURE_DIRECTIVES YK_HTTP_ROOM_DIRECTIVES

@@ -11,7 +11,6 @@
 #include "refusal.h"
 #include "throttle.h"
 
-#define VISIT_KEY "yoyaku-room"
 #define WATCHDOG "_yoyaku_room_"
 #define TICK apr_time_from_msec(250)
 #define STAY_MOST apr_time_from_sec(3600)
@@ -33,12 +32,11 @@ yk_rooms_t *yk_http_room_shared(void)
 
 static visit_t *visit_of(request_rec *r, int make)
 {
-    void *found = NULL;
+    visit_t *found = yk_http_kept(r, YK_HTTP_ROOM);
 
-    apr_pool_userdata_get(&found, VISIT_KEY, r->pool);
     if (found == NULL && make) {
-        found = apr_pcalloc(r->pool, sizeof(visit_t));
-        apr_pool_userdata_setn(found, VISIT_KEY, NULL, r->pool);
+        found = apr_pcalloc(r->pool, sizeof(*found));
+        yk_http_keep(r, YK_HTTP_ROOM, found);
     }
     return found;
 }

@@ -17,7 +17,6 @@
 #include "measure.h"
 #include "refusal.h"
 
-#define CLAIM_KEY "yoyaku-throttle"
 #define NAP apr_time_from_msec(250)
 
 /** What one chain of internal redirects was asked and holds. */
@@ -26,7 +25,8 @@ typedef struct claim_t {
     int container_asked, server_asked;
     uint32_t container, server; /* holders, or YK_HOLDER_NONE */
     const char *names;          /* of the rules it came under */
-    uint32_t rows[2], nrows;    /* theirs */
+    yk_http_visit_t visits[2];  /* under them */
+    uint32_t nvisits;
     apr_time_t waited;
     int is_filtered; /* the filter that gives back is in place */
 } claim_t;
@@ -80,10 +80,7 @@ static int is_gone(const request_rec *r)
 
 static claim_t *claim_find(const request_rec *r)
 {
-    void *claim = NULL;
-
-    apr_pool_userdata_get(&claim, CLAIM_KEY, r->pool);
-    return claim;
+    return yk_http_kept(r, YK_HTTP_THROTTLE);
 }
 
 static claim_t *claim_make(request_rec *r)
@@ -96,7 +93,7 @@ static claim_t *claim_make(request_rec *r)
         claim->container = claim->server = YK_HOLDER_NONE;
         /* no cleanup: it could run in a signal handler, and places are given
          * back by the filter, the log hook, or by whoever finds us dead */
-        apr_pool_userdata_setn(claim, CLAIM_KEY, NULL, r->pool);
+        yk_http_keep(r, YK_HTTP_THROTTLE, claim);
     }
     return claim;
 }
@@ -145,14 +142,13 @@ static int log_transaction(request_rec *r)
     return DECLINED;
 }
 
-uint32_t yk_http_throttle_rows(const request_rec *r, uint32_t rows[2])
+uint32_t yk_http_throttle_visits(const request_rec *r,
+                                 const yk_http_visit_t **visits)
 {
     const claim_t *claim = shared != NULL ? claim_find(r) : NULL;
 
-    for (uint32_t i = 0; claim != NULL && i < claim->nrows; i++) {
-        rows[i] = claim->rows[i];
-    }
-    return claim != NULL ? claim->nrows : 0;
+    *visits = claim != NULL ? claim->visits : NULL;
+    return claim != NULL ? claim->nvisits : 0;
 }
 
 /* ---- asking ---- */
@@ -250,15 +246,40 @@ static void said_dry(request_rec *r, const yk_http_rule_t *rule, int dry)
     }
 }
 
-/* For the minute's record: once as it stands, once with what came of it. */
-static void counted(uint32_t row, const yk_turn_t *turn, apr_time_t waited)
+/* For the minute's record: whoever waits long is written down at once, the
+ * rest when the request is logged. */
+static void peaked(uint32_t row)
 {
     if (yk_http_measure_stats() != NULL) {
-        yk_stats_rule(yk_http_measure_stats(), row,
-                      &yk_throttle_table(shared)->rule[row], turn != NULL,
-                      turn != NULL && turn->answer == YK_QUEUE_REFUSED,
-                      (uint64_t)waited, apr_time_now());
+        yk_stats_rule_peak(yk_http_measure_stats(), row,
+                           &yk_throttle_table(shared)->rule[row],
+                           apr_time_now());
     }
+}
+
+/* What becomes of it under this rule, for when it is logged. */
+static void visited(claim_t *claim, uint32_t row, const yk_turn_t *turn,
+                    apr_time_t waited)
+{
+    const yk_rule_t *r = &yk_throttle_table(shared)->rule[row];
+    yk_http_visit_t *visit = NULL;
+
+    for (uint32_t i = 0; i < claim->nvisits; i++) {
+        if (claim->visits[i].row == row) {
+            visit = &claim->visits[i]; /* asked again, after a wait elsewhere */
+        }
+    }
+    if (visit == NULL) {
+        if (claim->nvisits == 2) {
+            return;
+        }
+        visit = &claim->visits[claim->nvisits++];
+        visit->row = row;
+    }
+    visit->met.running = r->running;
+    visit->met.queued = r->waiting;
+    visit->met.refused = turn->answer == YK_QUEUE_REFUSED;
+    visit->met.waited_us += (uint64_t)waited;
 }
 
 /* Ask one rule. @return OK: it runs under it; else it was refused (why) */
@@ -290,11 +311,11 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
     }
     said_dry(r, q->rule, turn.dry);
     if (turn.answer == YK_QUEUE_WAIT) {
-        counted(who.rule, NULL, 0); /* the peak, with this one in it */
+        peaked(who.rule); /* with this one in it */
         queue(r, &turn);
     }
     waited = yk_state_now() - began;
-    counted(who.rule, &turn, waited);
+    visited(claim, who.rule, &turn, waited);
     claim->waited += waited;
     if (turn.answer == YK_QUEUE_REFUSED) {
         *why = turn.why;
@@ -306,11 +327,6 @@ static int ask(request_rec *r, claim_t *claim, yk_refused_e *why,
 
 static void named(request_rec *r, claim_t *claim, const yk_http_rule_t *rule)
 {
-    uint32_t row = atomic_load(&rule->row);
-
-    if (claim->nrows < 2 && row != YK_RULE_NONE) {
-        claim->rows[claim->nrows++] = row;
-    }
     claim->names = claim->names == NULL ? rule->name
                                         : apr_pstrcat(r->pool, claim->names,
                                                       ",", rule->name, NULL);
@@ -326,11 +342,10 @@ static int ask_all(request_rec *r, claim_t *claim, yk_http_rule_t *container,
 
     if (container != NULL && !claim->container_asked) {
         int held_server = claim->server != YK_HOLDER_NONE;
-        int rv = ask(r, claim, &why, &first, bypass);
 
         claim->container_asked = 1;
         named(r, claim, container);
-        if (rv != OK) {
+        if (ask(r, claim, &why, &first, bypass) != OK) {
             give_all_back(claim);
             notes_set(r, claim);
             return refuse(r, container, why);
@@ -341,11 +356,9 @@ static int ask_all(request_rec *r, claim_t *claim, yk_http_rule_t *container,
         }
     }
     if (server != NULL && server != container && !claim->server_asked) {
-        int rv = ask(r, claim, &why, &second, bypass);
-
         claim->server_asked = 1;
         named(r, claim, server);
-        if (rv != OK) {
+        if (ask(r, claim, &why, &second, bypass) != OK) {
             give_all_back(claim);
             notes_set(r, claim);
             return refuse(r, server, why);

@@ -3,6 +3,7 @@
 #define YK_HTTP_THROTTLE_H
 
 #include <ap_expr.h>
+#include <yoyaku/stats.h>
 #include <yoyaku/throttle.h>
 #include "http.h"
 
@@ -16,7 +17,7 @@
  *                      the response was handed to the output filters
  *
  * A chain of internal redirects is one request: what it was asked and what it
- * holds (its claim) hangs on the pool they share. Two questions, each answered
+ * holds (its claim) hangs on the first of them. Two questions, each answered
  * once a chain: the container's rule, then the server's.
  *
  * What lives where. Rules are made in the parent from pconf. In each child a
@@ -95,7 +96,14 @@ yk_throttle_t *yk_http_throttle_shared(void);
  *  and health handlers. */
 int yk_http_throttle_is_exempt(const request_rec *r);
 
-/** Rows of the rules this request came under. @return how many: 0 .. 2 */
-uint32_t yk_http_throttle_rows(const request_rec *r, uint32_t rows[2]);
+/** What a request met under one rule. */
+typedef struct yk_http_visit_t {
+    uint32_t row;
+    yk_rule_visit_t met;
+} yk_http_visit_t;
+
+/** Of the rules this request came under. @return how many: 0 .. 2 */
+uint32_t yk_http_throttle_visits(const request_rec *r,
+                                 const yk_http_visit_t **visits);
 
 #endif

@@ -189,28 +189,33 @@ static yk_rule_minute_t *rule_minute_at(yk_stats_t *stats, uint32_t rule,
     return m;
 }
 
-void yk_stats_rule(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
-                   int arrived, int refused, uint64_t waited_us, apr_time_t now)
+void yk_stats_rule_peak(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                        apr_time_t now)
 {
     yk_rule_minute_t *m = rule_minute_at(stats, rule, r, now);
 
-    if (m == NULL) {
-        return;
+    if (m != NULL) {
+        highest(&m->peak_running, r->running);
+        highest(&m->peak_queued, r->waiting);
     }
-    if (arrived) {
-        atomic_fetch_add(&m->requests, 1);
+}
+
+static void add32(_Atomic uint32_t *to, uint32_t n)
+{
+    if (n != 0) {
+        atomic_fetch_add_explicit(to, n, memory_order_relaxed);
     }
-    if (refused) {
-        atomic_fetch_add(&m->refused, 1);
+}
+
+static void add64(_Atomic uint64_t *to, uint64_t n)
+{
+    if (n != 0) {
+        atomic_fetch_add_explicit(to, n, memory_order_relaxed);
     }
-    if (waited_us > 0) {
-        atomic_fetch_add(&m->wait_us, waited_us);
-    }
-    highest(&m->peak_running, r->running);
-    highest(&m->peak_queued, r->waiting);
 }
 
 void yk_stats_rule_answer(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
+                          const yk_rule_visit_t *visit,
                           const yk_sample_t *sample, apr_time_t now)
 {
     yk_rule_minute_t *m = rule_minute_at(stats, rule, r, now);
@@ -218,14 +223,15 @@ void yk_stats_rule_answer(yk_stats_t *stats, uint32_t rule, const yk_rule_t *r,
     if (m == NULL) {
         return;
     }
-    atomic_fetch_add(&m->bytes_sent, sample->bytes_sent);
-    atomic_fetch_add(&m->bytes_before, sample->bytes_before);
-    if (sample->is_first) {
-        atomic_fetch_add(&m->connections, 1);
-    }
-    if (sample->status == 503) {
-        atomic_fetch_add(&m->unavailable, 1);
-    }
+    highest(&m->peak_running, visit->running);
+    highest(&m->peak_queued, visit->queued);
+    add32(&m->requests, 1);
+    add32(&m->refused, visit->refused != 0);
+    add32(&m->connections, sample->is_first != 0);
+    add32(&m->unavailable, sample->status == 503);
+    add64(&m->wait_us, visit->waited_us);
+    add64(&m->bytes_sent, sample->bytes_sent);
+    add64(&m->bytes_before, sample->bytes_before);
 }
 
 void yk_stats_period(const yk_stats_t *stats, yk_minute_t *sum, uint32_t from,

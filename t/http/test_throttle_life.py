@@ -107,6 +107,32 @@ def test_a_killed_waiter_is_passed_over(house):
     h.await_rule("app", running=0, queued=0)
 
 
+@pytest.mark.threads
+def test_a_killed_process_gives_back_what_all_its_threads_held(house):
+    h = house(rule("limit=2"), workers=40)
+    clients = {}
+    for n in range(8):
+        clients[f"/app/{n}"] = h.come(f"/app/{n}")
+        h.await_rule("app", running=min(n + 1, 2), queued=max(0, n - 1))
+    lives_in = {path: h.worker_of(path) for path in clients}
+    victim = lives_in["/app/0"]
+    gone = [path for path in clients if lives_in[path] == victim]
+    left = [path for path in clients if lives_in[path] != victim]
+    h.kill(victim)
+    began = time.monotonic()
+    h.await_rule("app", running=min(2, len(left)),
+                 queued=max(0, len(left) - 2), deadline=5)
+    assert time.monotonic() - began < 1.5
+    assert h.rule("app")["reclaimed"] == len(gone)
+    h.app.open_gate()
+    for path in left:
+        clients[path].join(20)
+    assert tally([clients[path] for path in left]) == \
+        ({200: len(left)} if left else {})
+    assert h.get("/app/next").status == 200
+    h.await_rule("app", running=0, queued=0)
+
+
 @pytest.mark.prefork
 def test_nobody_runs_who_should_not_when_workers_die_all_the_time(house):
     h = house(rule("limit=3 refuse-after=20s"), workers=30)

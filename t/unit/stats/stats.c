@@ -107,17 +107,18 @@ END_TEST
 
 START_TEST(a_rule_s_minute_has_bytes_connections_and_503s)
 {
-    yk_rule_t rule = {.name = "app", .running = 3, .waiting = 2};
+    yk_rule_t rule = {.name = "app", .running = 3, .waiting = 1};
     yk_sample_t sample = {
         .status = 200, .is_first = 1, .bytes_sent = 10, .bytes_before = 40};
+    yk_rule_visit_t waited = {.running = 3, .queued = 2, .waited_us = 7000};
+    yk_rule_visit_t refused = {.running = 3, .refused = 1};
     yk_rule_minute_t sum;
 
-    yk_stats_rule(stats, 5, &rule, 1, 0, 7000, now);
-    yk_stats_rule_answer(stats, 5, &rule, &sample, now);
+    yk_stats_rule_peak(stats, 5, &rule, now);
+    yk_stats_rule_answer(stats, 5, &rule, &waited, &sample, now);
     sample.status = 503;
     sample.is_first = 0;
-    yk_stats_rule(stats, 5, &rule, 1, 1, 0, now + MINUTE);
-    yk_stats_rule_answer(stats, 5, &rule, &sample, now + MINUTE);
+    yk_stats_rule_answer(stats, 5, &rule, &refused, &sample, now + MINUTE);
     yk_stats_rule_period(stats, &sum, 5, "app", minute(), minute() + 1);
     ck_assert_uint_eq(sum.requests, 2);
     ck_assert_uint_eq(sum.refused, 1);
