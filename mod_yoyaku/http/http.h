@@ -56,8 +56,7 @@ YK_HTTP_PARTS(YK_HTTP_PART_EXTERN)
 /** A part's configuration for a directory or request, or a server. */
 void *yk_http_dir(ap_conf_vector_t *dir_config, yk_http_part_e part);
 void *yk_http_server(server_rec *s, yk_http_part_e part);
-/** In a directive: the `dummy` argument is the frame's; this is the part's. Of a
- *  part that nobody asks so nothing is said, and nothing is merged. */
+/** In a directive: the `dummy` argument is the frame's; this is the part's. */
 void *yk_http_dir_of(void *dummy, yk_http_part_e part);
 
 /** What a part keeps of a request: one for a whole chain of internal redirects,

@@ -3,8 +3,8 @@
 
 The process is led step by step until the lock's owner is its thread, then it
 gets SIGSTOP and is let go: from then on it is an ordinary stopped process with
-the lock in its hand. Where the system does not allow to lead another process, a
-process of our own takes the same lock and stops.
+the lock in its hand. A Holder is a process of our own that takes the same lock
+and stops, for servers with threads and where nobody may be led.
 """
 import ctypes
 import mmap
