@@ -97,9 +97,7 @@ class Scoreboard:
         return {"busy": busy, "working": busy - letters["K"],
                 "idle": int(found.get("IdleWorkers", 0)),
                 "accesses": int(found.get("Total Accesses", 0)),
-                "letters": {k: n for k, n in letters.items() if k != "."},
-                "yoyaku": {k: v for k, v in found.items()
-                           if k.startswith("Yoyaku")}}
+                "letters": {k: n for k, n in letters.items() if k != "."}}
 
     def metrics(self):
         """{"name{labels}": value} of the module's counters; {} without."""
@@ -146,6 +144,7 @@ class Sampler:
         self.db = self.stand.connect()
         self.probes = Probes(self.stand)
         self.first = self._counters()
+        self.probes.look()  # one at least, however short the load is
         self.began = time.monotonic()
         self.board.read()
         self.metrics_first = self.board.metrics()

@@ -53,7 +53,10 @@ class Shot:
             self._driver(self.warm).start().wait(self.warm + 60)
         before = self.arm.counter(self.stand) if self.prove else 0
         log_from = self.stand.log_size()
-        watcher = sampler.Sampler(self.stand) if self.watch else None
+        # a short load is looked at more often: five times at least
+        every = min(0.5, max(0.1, (self.seconds or 3) / 6))
+        watcher = sampler.Sampler(self.stand, every=every) if self.watch \
+            else None
         if watcher:
             watcher.start()
         driver = self._driver(self.seconds).start(on_progress)

@@ -125,7 +125,8 @@ def test_the_arm_proved_itself(stand, sold):
 def test_latency_is_told_from_due_and_from_send(sold):
     for row in rush.latencies(sold.result):
         assert row["from_due"]["n"] == row["from_send"]["n"] > 0
-        assert row["from_due"]["max"] >= row["from_send"]["p50"]
+        # a percentile is the upper end of its cell, a thousandth wide
+        assert 1.002 * row["from_due"]["max"] >= row["from_send"]["p50"]
 
 
 def test_a_driver_without_connections_shows_lateness_from_due_only(stand):
@@ -569,6 +570,7 @@ def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
         for arm in rung["arms"].values():
             assert not [void for void in arm["voids"] if "counter" in void]
             assert arm["times"] and arm["cpu_us"] > 0
+            assert arm["seen"]["probes"]["n"] > 0, "also of a short round"
     assert run["slopes"]["yoyaku"][0]["value"] == pytest.approx(1, abs=0.5)
     assert run["verdict"]["right"], run["verdict"]
     assert report.html([run]).count("<svg") >= 4
