@@ -156,6 +156,11 @@ def test_a_board_is_compressed_by_us_alone(rig):
         again = host.get(path, headers={"Accept-Encoding": "gzip",
                                         "If-None-Match": f'"{tag}-gz"'})
         assert again.status_code == 304
+        said = plain.json()
+        part = host.get(f"{path}?since={said['epoch']}.{said['generation']}",
+                        headers={"Accept-Encoding": "gzip"})
+        assert "Content-Encoding" not in part.headers
+        assert "-gzip" not in part.headers["ETag"]
         none = host.get(path, headers={"Accept-Encoding": "gzip;q=0, br"})
         assert "Content-Encoding" not in none.headers
     finally:
