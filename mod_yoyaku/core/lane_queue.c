@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* So much of a batch is kept from urgent wishes while others wait. */
+#define PATIENT_SHARE (YK_LANE_BATCH / 4)
 /* A leader is asked whether it lives when it has led for so long. */
 #define LEADER_IS_OLD apr_time_from_msec(200)
 /* After so long another one leads as well, even if the first is alive: a
@@ -357,7 +359,7 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
 }
 
 static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
-                            uint32_t own, int urgent, uint32_t n,
+                            uint32_t own, int urgent, uint32_t most, uint32_t n,
                             uint32_t numbers[YK_LANE_BATCH])
 {
     yk_lanes_t *lanes = host->lanes;
@@ -371,9 +373,8 @@ static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
             yk_lane_remove(host, lane, at);
             drop(record);
         }
-        /* One place is kept for the leader's own wish. */
         else if ((record->urgent != 0) == urgent && at != own &&
-                 record->realm == host->realm && n < YK_LANE_BATCH - 1) {
+                 record->realm == host->realm && n < most) {
             yk_lane_remove(host, lane, at);
             numbers[n++] = at;
         }
@@ -396,9 +397,12 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t words[YK_LANE_BATCH])
 {
     yk_lanes_t *lanes = host->lanes;
-    uint32_t n = gather_pass(host, lane, own, 1, 0, numbers), at, taken = 0;
+    /* One place is kept for the leader's own wish. */
+    uint32_t most = YK_LANE_BATCH - 1, n, at, taken = 0;
 
-    n = gather_pass(host, lane, own, 0, n, numbers);
+    n = gather_pass(host, lane, own, 1, most - PATIENT_SHARE, 0, numbers);
+    n = gather_pass(host, lane, own, 0, most, n, numbers);
+    n = gather_pass(host, lane, own, 1, most, n, numbers);
     yk_lane_remove(host, lane, own);
     for (at = n; at > 0 && by_arrival(lanes, own, numbers[at - 1]); at--) {
         numbers[at] = numbers[at - 1];

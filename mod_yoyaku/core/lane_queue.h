@@ -55,8 +55,9 @@ int yk_lane_give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
 
 /** Take up to YK_LANE_BATCH waiting records, the leader's own among them:
- *  urgent ones first, else by arrival. Their words become TAKEN. Records of
- *  the dead and of those who gave up are dropped.
+ *  urgent ones first, else by arrival; a quarter is kept for those that are
+ *  not, so that nobody waits for ever. Their words become TAKEN. Records of the
+ *  dead and of those who gave up are dropped.
  *  @return how many */
 uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t numbers[YK_LANE_BATCH],

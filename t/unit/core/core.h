@@ -11,6 +11,7 @@
 
 Suite *hall_csv_suite(void);
 Suite *hall_json_suite(void);
+Suite *lane_queue_suite(void);
 Suite *order_suite(void);
 Suite *plan_suite(void);
 Suite *plan_seat_suite(void);

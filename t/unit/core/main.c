@@ -15,6 +15,7 @@ int main(void)
     srunner_add_suite(runner, board_suite());
     srunner_add_suite(runner, board_life_suite());
     srunner_add_suite(runner, hall_json_suite());
+    srunner_add_suite(runner, lane_queue_suite());
     srunner_add_suite(runner, order_suite());
     srunner_add_suite(runner, plan_suite());
     srunner_add_suite(runner, plan_seat_suite());
