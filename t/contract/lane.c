@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "../../mod_yoyaku/core/lane_queue.h"
 #include "contract.h"
+#include "model.h"
 #include "yoyaku/catalogue.h"
 #include "yoyaku/desk.h"
 #include "yoyaku/lane.h"
@@ -25,12 +26,14 @@ typedef struct told_t {
     _Atomic uint32_t refused;
     _Atomic uint32_t faults;  /* any status but success */
     _Atomic uint32_t unknown; /* asked, and killed before the answer */
+    _Atomic uint32_t ready;   /* have begun with the others */
     _Atomic uint32_t handed; /* 1: a leader stops before its COMMIT; 2: go on */
 } told_t;
 
 static yk_lanes_t *lanes;
 static yk_workers_t *workers;
 static told_t *told;
+static model_history_t *histories;
 static const char *plans;
 
 static void *shared(apr_size_t size)
@@ -59,6 +62,7 @@ static void stage_make(void)
     lanes = shared(sizeof(*lanes));
     workers = shared(sizeof(*workers));
     told = shared(sizeof(*told));
+    histories = shared(MODEL_WORKERS * sizeof(*histories));
     yk_lanes_kind.fresh(lanes);
     if (yk_workers_kind.fresh != NULL) {
         yk_workers_kind.fresh(workers);
@@ -70,6 +74,7 @@ static void stage_end(void)
     munmap(lanes, sizeof(*lanes));
     munmap(workers, sizeof(*workers));
     munmap(told, sizeof(*told));
+    munmap(histories, MODEL_WORKERS * sizeof(*histories));
     pool_end();
 }
 
@@ -236,17 +241,14 @@ END_TEST
 
 /* ---- a crash at every step, against a sequential model ----
  *
- * Four workers: each holds the contested place, then a place of its own, lets
- * it go and holds it again. Worker 0 dies at its n-th step inside a lane. What
- * everybody else was told must be what a clerk who serves one after the other
- * could have told, and stand in the book.
+ * Four workers with wishes of chance for few places, so that they meet; worker
+ * 0 dies at its n-th step inside a lane. What everybody was told, and the book
+ * in the end, must be what one clerk could have told who serves one after the
+ * other (model.h).
  */
 
-#define CLERKS 4
-#define CONTESTED 0
-#define ROUNDS 3
-
 static uint32_t die_at;
+static uint32_t seed; /* of what they wish for */
 static uint32_t steps_gone;
 
 static void die_in_time(void)
@@ -267,32 +269,139 @@ static void expect(apr_status_t rv, const yk_reply_t *reply, yk_answer_e one,
     }
 }
 
-static void clerk_round(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
-{
-    static uint32_t round;
-    uint32_t own = 1 + number * ROUNDS + round++;
-    yk_reply_t reply;
-    yk_hash_t token;
-    yk_claim_t claim = {.token = &token};
+/* What a worker has in hand. */
+typedef struct hand_t {
+    yk_desk_t *desk;
+    apr_pool_t *p;
+    uint32_t norders;
+    uint32_t orders[MODEL_DEEDS]; /* held: the deed that began it */
+    uint32_t places[MODEL_DEEDS]; /* of that deed's order */
+    yk_hash_t tokens[MODEL_DEEDS];
+} hand_t;
 
+/* One or two places, none of `but`. */
+static uint32_t some_places(uint32_t but)
+{
+    uint32_t places = 0;
+
+    for (int i = rand() % 2; i < 2 || places == 0; i++) {
+        places |= 1U << rand() % MODEL_PLACES & ~but;
+    }
+    return places;
+}
+
+static yk_wish_t *wish_of(uint32_t places, apr_pool_t *p)
+{
+    yk_wish_t *wish = apr_pcalloc(p, sizeof(*wish));
+
+    wish->lines = apr_pcalloc(p, MODEL_PLACES * sizeof(*wish->lines));
+    for (uint32_t i = 0; i < MODEL_PLACES; i++) {
+        yk_wish_line_t *line = &wish->lines[wish->nlines];
+
+        if (places >> i & 1) {
+            line->slot = "lane";
+            line->place = apr_psprintf(p, "1-1-%u", i + 1);
+            line->nparts = 1;
+            line->parts[0].quantity = 1;
+            line->field = "places";
+            wish->nlines++;
+        }
+    }
+    return wish;
+}
+
+/* Choose what to ask for, and about which order of one's own. */
+static void choose(hand_t *hand, model_deed_t *deed, uint32_t *at)
+{
+    int dice = rand() % 10;
+
+    deed->what = hand->norders == 0 || dice < 5 ? MODEL_HOLD
+                 : dice < 7                     ? MODEL_ADD
+                 : dice < 9                     ? MODEL_RELEASE
+                                                : MODEL_CONFIRM;
+    if (deed->what == MODEL_HOLD) {
+        deed->places = some_places(0);
+        return;
+    }
+    *at = (uint32_t)rand() % hand->norders;
+    deed->order = hand->orders[*at];
+    if (deed->what == MODEL_ADD) {
+        deed->places = some_places(hand->places[deed->order]);
+    }
+}
+
+static apr_status_t ask(hand_t *hand, yk_reply_t *reply,
+                        const model_deed_t *deed)
+{
+    yk_claim_t claim = {.token = &hand->tokens[deed->order]};
+
+    switch (deed->what) {
+    case MODEL_HOLD:
+        return yk_desk_hold(hand->desk, reply, wish_of(deed->places, hand->p),
+                            NULL, NULL, hand->p);
+    case MODEL_ADD:
+        return yk_desk_hold(hand->desk, reply, wish_of(deed->places, hand->p),
+                            &claim, NULL, hand->p);
+    case MODEL_RELEASE:
+        return yk_desk_release(hand->desk, reply, NULL, &claim, NULL, hand->p);
+    default:
+        return yk_desk_confirm(hand->desk, reply, NULL, &claim, NULL, hand->p);
+    }
+}
+
+/* Any answer but the model's ends the process. */
+static int was_taken(const model_deed_t *deed, apr_status_t rv,
+                     const yk_reply_t *reply)
+{
+    yk_answer_e done = deed->what <= MODEL_ADD ? YK_ANSWER_HELD : YK_ANSWER_OK;
+
+    if (rv != APR_SUCCESS ||
+        (reply->answer != done &&
+         (deed->what > MODEL_ADD || reply->answer != YK_ANSWER_TAKEN))) {
+        fprintf(stderr, "clerk: deed %d, status %d, answer %s\n", deed->what,
+                rv, yk_answer_reason(reply->answer));
+        _exit(2);
+    }
+    return reply->answer == done;
+}
+
+/* Work of a worker: one deed. */
+static void one_deed(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
+{
+    static hand_t in_hand, *hand = &in_hand;
+    uint32_t index = histories[number].n, at = 0;
+    model_deed_t *deed = &histories[number].deeds[index];
+    yk_reply_t reply = {0};
+
+    if (index == 0) {
+        srand((seed * 400 + die_at) * MODEL_WORKERS + number);
+        told->ready++;
+    }
+    while (told->ready < MODEL_WORKERS) { /* so that they meet */
+        apr_sleep(100);
+    }
     if (number == 0) {
         yk_lane_step = die_in_time;
     }
-    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_HELD,
-           YK_ANSWER_TAKEN);
-    if (reply.answer == YK_ANSWER_HELD) {
-        told->held[CONTESTED]++;
+    hand->desk = desk;
+    hand->p = p;
+    choose(hand, deed, &at);
+    deed->from = apr_time_now();
+    histories[number].n++;
+    deed->taken = was_taken(deed, ask(hand, &reply, deed), &reply);
+    if (deed->what == MODEL_HOLD && deed->taken) {
+        deed->order_id = reply.order->order_id;
+        yk_token_hash(&hand->tokens[index], reply.token);
+        hand->orders[hand->norders++] = index;
+        hand->places[index] = deed->places;
     }
-    expect(hold_one(desk, &reply, own, p), &reply, YK_ANSWER_HELD,
-           YK_ANSWER_HELD);
-    told->held[own] = 1;
-    ck_assert_int_eq(yk_token_hash(&token, reply.token), APR_SUCCESS);
-    expect(yk_desk_release(desk, &reply, NULL, &claim, NULL, p), &reply,
-           YK_ANSWER_OK, YK_ANSWER_OK);
-    told->held[own] = 0;
-    expect(hold_one(desk, &reply, own, p), &reply, YK_ANSWER_HELD,
-           YK_ANSWER_HELD);
-    told->held[own] = 1;
+    else if (deed->what == MODEL_ADD && deed->taken) {
+        hand->places[deed->order] |= deed->places;
+    }
+    else if (deed->what > MODEL_ADD) {
+        hand->orders[at] = hand->orders[--hand->norders];
+    }
+    deed->to = apr_time_now();
 }
 
 /* A process with a desk of its own; `work` is what it does there. */
@@ -335,42 +444,28 @@ static pid_t employ(void (*work)(yk_desk_t *desk, uint32_t number,
     _exit(0);
 }
 
-/* @return 1 when worker 0 outlived its rounds: there are no more steps */
-static int crash_at(uint32_t step)
+static long long of_place(MYSQL *line, const char *what, uint32_t no)
 {
-    pid_t pids[CLERKS];
-    MYSQL *line = book_line();
-    int status, outlived = 0;
-    long long held;
+    return server_number(line, apr_psprintf(pool,
+                                            "SELECT %s FROM yoyaku_slot_place "
+                                            "WHERE place_no=%u",
+                                            what, no));
+}
 
-    memset(told, 0, sizeof(*told));
-    server_run(line, "UPDATE yoyaku_slot_place SET order_id=0,state=0,"
-                     "until_us=0");
-    server_run(line, "DELETE FROM yoyaku_booking");
-    server_run(line, "DELETE FROM yoyaku_order");
-    die_at = step;
-    for (uint32_t i = 0; i < CLERKS; i++) {
-        pids[i] = employ(clerk_round, i, ROUNDS);
+static void read_book(model_book_t *book, MYSQL *line)
+{
+    for (uint32_t i = 0; i < MODEL_PLACES; i++) {
+        book->order_id[i] = (uint64_t)of_place(line, "order_id", i);
+        book->is_booked[i] = of_place(line, "state", i) == 2;
     }
-    ck_assert_int_eq(waitpid(pids[0], &status, 0), pids[0]);
-    yk_workers_bury(workers, (uint32_t)pids[0]);
-    outlived = WIFEXITED(status);
-    ck_assert(!outlived || WEXITSTATUS(status) == 0);
-    for (uint32_t i = 1; i < CLERKS; i++) {
-        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
-        ck_assert_msg(status == 0, "step %u, clerk %u: %d", step, i, status);
-    }
-    ck_assert_uint_le(told->held[CONTESTED], 1);
-    ck_assert_int_eq(server_number(line, "SELECT COUNT(*) FROM "
-                                         "yoyaku_slot_place WHERE place_no=0 "
-                                         "AND state=1"),
-                     1);
-    held = server_number(line, "SELECT COUNT(*) FROM yoyaku_slot_place WHERE "
-                               "state=1 AND place_no>3");
-    ck_assert_int_eq(held, (CLERKS - 1) * ROUNDS);
+}
+
+/* Every place's order has a live line for it, and the other way round. */
+static void lines_agree(MYSQL *line)
+{
     ck_assert_int_eq(
         server_number(line, "SELECT COUNT(*) FROM yoyaku_slot_place p WHERE "
-                            "p.state=1 AND (SELECT COUNT(*) FROM "
+                            "p.state>0 AND (SELECT COUNT(*) FROM "
                             "yoyaku_booking b WHERE b.order_id=p.order_id AND "
                             "b.place_no=p.place_no AND b.live=1)<>1"),
         0);
@@ -380,21 +475,88 @@ static int crash_at(uint32_t step)
                             "yoyaku_slot_place p WHERE p.slot_id=b.slot_id AND "
                             "p.place_no=b.place_no)<>b.order_id"),
         0);
+}
+
+/* @return 1 when worker 0 outlived its deeds: there are no more steps */
+static int crash_at(uint32_t step, MYSQL *line)
+{
+    pid_t pids[MODEL_WORKERS];
+    model_book_t book;
+    int status, outlived = 0;
+
+    memset(histories, 0, MODEL_WORKERS * sizeof(*histories));
+    server_run(line, "UPDATE yoyaku_slot_place SET order_id=0,state=0,"
+                     "until_us=0");
+    server_run(line, "DELETE FROM yoyaku_booking");
+    server_run(line, "DELETE FROM yoyaku_order");
+    die_at = step;
+    told->ready = 0;
+    for (uint32_t i = 0; i < MODEL_WORKERS; i++) {
+        pids[i] = employ(one_deed, i, MODEL_DEEDS);
+    }
+    ck_assert_int_eq(waitpid(pids[0], &status, 0), pids[0]);
+    yk_workers_bury(workers, (uint32_t)pids[0]);
+    outlived = WIFEXITED(status);
+    ck_assert(!outlived || WEXITSTATUS(status) == 0);
+    for (uint32_t i = 1; i < MODEL_WORKERS; i++) {
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_msg(status == 0, "step %u, clerk %u: %d", step, i, status);
+    }
+    read_book(&book, line);
+    ck_assert_msg(model_explains(histories, &book),
+                  "step %u: no clerk could have told them that", step);
+    lines_agree(line);
     return outlived;
 }
 
+/* The model itself: two workers, one place. */
+START_TEST(no_clerk_sells_twice_nor_refuses_what_is_free)
+{
+    model_history_t two[MODEL_WORKERS] = {
+        {1, {{.places = 1, .taken = 1, .order_id = 7, .from = 1, .to = 5}}},
+        {1, {{.places = 1, .taken = 0, .from = 2, .to = 4}}}};
+    model_book_t book = {.order_id = {7}};
+
+    ck_assert(model_explains(two, &book));
+    book.order_id[0] = 8; /* nobody's */
+    ck_assert(!model_explains(two, &book));
+    book.order_id[0] = 0; /* told, and lost */
+    ck_assert(!model_explains(two, &book));
+    book.order_id[0] = 7;
+    book.is_booked[0] = 1;
+    ck_assert(!model_explains(two, &book));
+    book.is_booked[0] = 0;
+    two[1].deeds[0].taken = 1; /* sold twice */
+    two[1].deeds[0].order_id = 8;
+    ck_assert(!model_explains(two, &book));
+    two[1].deeds[0].order_id = 0;
+    two[1].deeds[0].to = 0; /* he died over it: it may not have been done */
+    ck_assert(model_explains(two, &book));
+    two[1].deeds[0].taken = 0; /* refused before anybody had it */
+    two[1].deeds[0].to = 4;
+    two[0].deeds[0].from = 5;
+    ck_assert(!model_explains(two, &book));
+}
+END_TEST
+
 START_TEST(a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else)
 {
-    uint32_t step = 1;
+    uint32_t steps = 0;
+    MYSQL *line;
 
     stage_make();
-    while (step < 400 && !crash_at(step)) {
-        /* each step of the first wishes, then wider apart */
-        step += step < 40 ? 1 : 7;
+    line = book_line();
+    for (seed = 0; seed < 3; seed++) {
+        uint32_t step = 1;
+
+        while (step < 400 && !crash_at(step, line)) {
+            step++;
+        }
+        ck_assert_uint_lt(step, 400);
+        steps += step;
     }
     ck_assert_uint_gt(lanes->counts.rescued, 0);
-    ck_assert_uint_gt(step, 60);
-    ck_assert_uint_lt(step, 400);
+    ck_assert_uint_gt(steps, 90);
     stage_end();
 }
 END_TEST
@@ -416,7 +578,7 @@ static void first(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
     yk_reply_t reply;
 
     yk_lane_step = stop_when_handed_on;
-    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_HELD,
+    expect(hold_one(desk, &reply, 0, p), &reply, YK_ANSWER_HELD,
            YK_ANSWER_HELD);
 }
 
@@ -424,7 +586,7 @@ static void wants_the_same(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
 {
     yk_reply_t reply;
 
-    expect(hold_one(desk, &reply, CONTESTED, p), &reply, YK_ANSWER_TAKEN,
+    expect(hold_one(desk, &reply, 0, p), &reply, YK_ANSWER_TAKEN,
            YK_ANSWER_TAKEN);
 }
 
@@ -470,6 +632,7 @@ TCase *lane_case(void)
     tcase_add_test(tcase, holds_through_a_lane_sell_every_place_once);
     tcase_add_test(tcase, workers_killed_at_any_moment_lose_and_double_nothing);
     tcase_add_test(tcase, the_next_batch_is_decided_while_one_is_committed);
+    tcase_add_test(tcase, no_clerk_sells_twice_nor_refuses_what_is_free);
     tcase_add_test(tcase, a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else);
     return tcase;
 }

@@ -27,8 +27,9 @@
 #define TAKEN 1
 #define UNRESOLVED 2
 #define UNRESOLVED_WITH_TOKEN 3
-#define BUSY 4
-#define ELSE 5
+#define UNRESOLVED_WITH_NUMBER 4
+#define BUSY 5
+#define ELSE 6
 /* A waiter that is still there after so long waits for ever. */
 #define PATIENCE 20
 
@@ -37,6 +38,7 @@ static yk_workers_t *workers;
 static yk_lane_host_t host;
 static const char *plans;
 static yk_lane_word_e stop_in;
+static int stop_when_noted; /* and not before its order has a number */
 static uint32_t lane;
 
 static void *shared(apr_size_t size)
@@ -54,7 +56,8 @@ static void stop_once(void)
 {
     if (atomic_load(&lanes->counts.leaders) > 0 &&
         yk_lane_word_state(atomic_load(&lanes->record[OWNER].word)) ==
-            stop_in) {
+            stop_in &&
+        (!stop_when_noted || lanes->record[OWNER].order_id != 0)) {
         yk_lane_step = NULL;
         raise(SIGSTOP);
     }
@@ -123,7 +126,9 @@ static pid_t hold(uint32_t row, const char *has, const char *place, int seconds)
     rv = yk_desk_hold(desk, &reply, wish_for(place, p),
                       has != NULL ? &claim : NULL, NULL, p);
     if (rv == APR_INCOMPLETE) {
-        _exit(reply.token != NULL ? UNRESOLVED_WITH_TOKEN : UNRESOLVED);
+        _exit(reply.token == NULL   ? UNRESOLVED
+              : reply.order == NULL ? UNRESOLVED_WITH_TOKEN
+                                    : UNRESOLVED_WITH_NUMBER);
     }
     _exit(rv == APR_TIMEUP                  ? BUSY
           : rv != APR_SUCCESS               ? ELSE
@@ -279,6 +284,22 @@ START_TEST(a_wish_that_came_into_the_record_later_is_not_carried_out)
     ck_assert_int_eq(held("1-1-1"), 1);
     ck_assert_int_eq(held("1-1-2"), 0);
     ck_assert_int_eq(held("1-1-3"), 1);
+    stage_end();
+}
+END_TEST
+
+START_TEST(an_order_about_to_be_begun_is_named)
+{
+    pid_t owner, leader;
+
+    stage_make();
+    stop_when_noted = 1;
+    leader = leader_stopped(&owner, YK_LANE_TAKEN, NULL);
+    stop_when_noted = 0;
+    ck_assert_int_eq(ends(owner), UNRESOLVED_WITH_NUMBER);
+    kill(leader, SIGCONT);
+    ck_assert_int_eq(ends(leader), HELD);
+    ck_assert_int_eq(held("1-1-2"), 1);
     stage_end();
 }
 END_TEST
@@ -451,6 +472,7 @@ TCase *stopped_case(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase,
                    a_wish_that_came_into_the_record_later_is_not_carried_out);
+    tcase_add_test(tcase, an_order_about_to_be_begun_is_named);
     tcase_add_test(tcase,
                    a_record_being_answered_is_nobodys_until_the_leader_is_done);
     tcase_add_test(tcase, a_stopped_leader_does_not_close_the_lane);
