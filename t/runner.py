@@ -6,7 +6,8 @@
   t/run http -k name     what follows a part's name goes to pytest
 
 Parts: rules, unit, contract, interleave, snapshot (these two once more, with
-innodb_snapshot_isolation), http (prefork, then event), browser.
+innodb_snapshot_isolation), http (prefork, then event, each once more for the
+desk without lanes), browser.
 What it builds lies in build/check, apart from everybody else's. The last line
 is "N passed, N failed", with ", N skipped" when some were. CI=true makes a
 skipped test a failure.
@@ -115,9 +116,9 @@ def failed_in(suite, folder):
                    case.find("error") is not None})
 
 
-def run_servers(name, folder, more):
+def run_servers(name, folder, more, paths=()):
     """Tests that start servers; the few that fail are run again, alone."""
-    result = run_pytest(name, folder, more)
+    result = run_pytest(name, folder, more, paths=paths)
     if not 0 < len(result.names) <= AGAIN:
         return result
     print(result.output, flush=True)
@@ -155,14 +156,21 @@ def part_interleave(_):
 
 
 # Both MPMs, and with the second what MariaDB 11.6 has on by default.
-HTTP = (("prefork", ""), ("event", "innodb_snapshot_isolation=ON"))
+HTTP = {"prefork": "", "event": "innodb_snapshot_isolation=ON"}
+# What the desk promises; here with a transaction for each of its deeds, too.
+DESK = ("test_desk_answers.py", "test_desk_claim.py", "test_desk_count.py",
+        "test_desk_form.py", "test_desk_limits.py", "test_desk_shop.py",
+        "test_desk_text.py")
 
 
 def part_http(more):
-    for mpm, options in HTTP:
-        yield run_servers(f"http {mpm}", ROOT / "t" / "http",
-                          [f"--mpm={mpm}", f"--db-options={options}",
-                           f"--build={BUILD}", *more])
+    folder = ROOT / "t" / "http"
+    for mpm, options in HTTP.items():
+        argv = [f"--mpm={mpm}", f"--db-options={options}", f"--build={BUILD}"]
+        yield run_servers(f"http {mpm}", folder, [*argv, *more])
+        yield run_servers(f"http {mpm} without lanes", folder,
+                          [*argv, "--lanes=off", *more],
+                          [str(folder / name) for name in DESK])
 
 
 def part_snapshot(_):

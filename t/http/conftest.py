@@ -4,6 +4,7 @@
   --mpm prefork|event   which httpd (YK_MPM)
   --build DIR           where the module was built (YK_BUILD)
   --db-options A=1,B=2  options of mariadbd for the whole run (YK_DB_OPTIONS)
+  --lanes on|off        YoyakuLane of every host that does not say it itself
 
 A test asks for `rig` and makes itself a slot. After it the log of every host
 must hold nothing that was not announced, and the book must agree.
@@ -19,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "loadtest"), str(ROOT / "t" / "http")]
 
 from servers import Database  # noqa: E402
-from yk import Rig, Wire  # noqa: E402
+from yk import Host, Rig, Wire  # noqa: E402
 
 HOUSES = []  # the run's rig, once it stands
 
@@ -32,9 +33,11 @@ def pytest_addoption(parser):
         "YK_BUILD", str(ROOT / "build")))
     group.addoption("--db-options",
                     default=os.environ.get("YK_DB_OPTIONS", ""))
+    group.addoption("--lanes", default="on", choices=["on", "off"])
 
 
 def pytest_configure(config):
+    Host.lanes = config.getoption("--lanes")
     config.addinivalue_line("markers",
                             "own: the test starts servers of its own")
     config.addinivalue_line("markers", "prefork: says nothing about event")

@@ -11,6 +11,7 @@ from servers import Httpd, until
 from .booker import Booker, Shop
 
 DIRECTIVES = """
+YoyakuLane {lanes}
 <Location "/yoyaku">
     SetHandler yoyaku
     <IfDirective YoyakuBooker>
@@ -47,6 +48,8 @@ class Host:
     env       more environment, as another clock
     """
 
+    lanes = "on"  # of the whole run
+
     def __init__(self, folder, build, params, mpm, location="", shop="",
                  conf="", workers=16, modules=(), env=None):
         users = os.path.join(folder, "users")
@@ -56,7 +59,8 @@ class Host:
                 digest = hashlib.sha1(name.encode()).digest()
                 file.write(f"{name}:{{SHA}}"
                            f"{base64.b64encode(digest).decode()}\n")
-        text = DIRECTIVES.format(booker=location, shop=shop, users=users)
+        text = DIRECTIVES.format(booker=location, shop=shop, users=users,
+                                 lanes=self.lanes)
         self.httpd = Httpd(folder, build, text + conf, mpm, workers,
                            params=params, modules=modules, env=env)
         self.read = 0
