@@ -22,6 +22,17 @@ static apr_status_t booker_read(yk_http_call_t *call)
     return APR_SUCCESS;
 }
 
+/* Who is refused is seldom the only one: the slot's board is brought up to
+ * date, twice a second at most, and refuses the next without a transaction. */
+static void board_learn(yk_http_call_t *call, const yk_reply_t *reply)
+{
+    yk_board_ref_t ref;
+
+    if (reply->answer == YK_ANSWER_TAKEN && call->slot != NULL) {
+        yk_http_board_fresh(call, &ref);
+    }
+}
+
 int yk_http_hold_make(yk_http_call_t *call)
 {
     apr_pool_t *p = call->r->pool;
@@ -44,6 +55,9 @@ int yk_http_hold_make(yk_http_call_t *call)
     rv = yk_http_call_desk(call, &desk);
     if (rv == APR_SUCCESS) {
         rv = yk_desk_hold(desk, &reply, wish, call->claim, call->once, p);
+    }
+    if (rv == APR_SUCCESS) {
+        board_learn(call, &reply);
     }
     return yk_http_reply_desk(call, rv, &reply);
 }

@@ -51,6 +51,21 @@ def test_a_taken_place_is_refused_without_a_transaction(own):
     assert board.in_book(rig, slot)["Stalls"] == "1" + "0" * 19
 
 
+def test_one_refused_by_the_desk_spares_the_next_a_transaction(own):
+    """Also when nobody looks at the board."""
+    rig, slot = own
+    rig.hold(slot, ["Stalls-1-7"])
+
+    def spared():
+        Booker(rig.url).hold(slot, ["Stalls-1-7"])
+        before = begins(rig)
+        said = Booker(rig.url).hold(slot, ["Stalls-1-7"])
+        assert (said.status_code, said.json()["reason"]) == (409, "taken")
+        return said.json()["complete"] is False and begins(rig) == before
+
+    until(spared, 10, "a refusal from the board")
+
+
 def test_a_repeated_hold_gets_its_first_answer(own):
     rig, slot = own
     key = str(uuid.uuid4())

@@ -96,7 +96,7 @@ def test_a_hold_lasts_ten_minutes_and_not_seventy(rig):
         assert abs(booker.order().json()["seconds_left"] - left) <= 10
     rig.advance(30)
     assert booker.order().json()["state"] == "expired"
-    assert rig.hold(slot, ["Stalls-1-1"])[1].status_code == 201
+    rig.takes_over(slot, "Stalls-1-1")
 
 
 def test_opening_and_closing_are_moments_and_not_local_times(rig):

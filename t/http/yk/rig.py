@@ -183,6 +183,15 @@ class Rig:
         booker = self.booker(name, host=host)
         return booker, booker.hold(slot, places, **more)
 
+    def takes_over(self, slot, place):
+        """Somebody else holds it after a jump of the clock: a board on which
+        it was held has not heard of that yet, for half a second at most."""
+        def taken():
+            answer = self.hold(slot, [place])[1]
+            assert answer.status_code in (201, 409), answer.text
+            return answer.status_code == 201
+        until(taken, 2, f"{place} of {slot}")
+
     def availability(self, slot, host=0):
         return self.hosts[host].get(f"/yoyaku/slots/{slot}/availability")
 
