@@ -23,10 +23,11 @@ keys = (f"storm-of-the-lanes-{n:012d}" for n in itertools.count())
 
 
 class Crowd:
-    """Bookers who ask again, with the same key, until they are answered."""
+    """Bookers who ask again, with the same key, until they are answered; or
+    who give up when they are not."""
 
-    def __init__(self, hosts, slot):
-        self.hosts, self.slot = hosts, slot
+    def __init__(self, hosts, slot, gives_up=False):
+        self.hosts, self.slot, self.gives_up = hosts, slot, gives_up
         self.held = collections.Counter()
         self.refused = self.again = 0
         self.odd, self.broken = [], []
@@ -64,6 +65,8 @@ class Crowd:
     def _hold(self, host, wanted):
         """Whole or, when something of it is gone, one by one."""
         answer = self._ask(host, wanted)
+        if answer is None:
+            return
         if answer.status_code == 201:
             with self.lock:
                 self.held.update(line["place"]
@@ -91,6 +94,8 @@ class Crowd:
                 pass  # its worker was killed
             with self.lock:
                 self.again += 1
+            if self.gives_up:
+                return None
             assert time.monotonic() < end, "never answered"
             time.sleep(0.05)
 
@@ -123,6 +128,16 @@ def host(rig, request):
     rig.hosts.remove(made)
 
 
+def kill_one(host, rng):
+    """True: somebody was there, and alive still."""
+    children = host.children()
+    try:
+        host.kill_child(rng.choice(children))
+    except (IndexError, ProcessLookupError):
+        return False
+    return True
+
+
 @pytest.mark.prefork  # a child of event is half the server
 def test_workers_killed_twenty_times_a_second(rig, host):
     slot, rng = rig.slot(SECTIONS), random.Random(1)
@@ -130,13 +145,34 @@ def test_workers_killed_twenty_times_a_second(rig, host):
     with Crowd([host], slot) as crowd:
         end = time.monotonic() + STORM
         while crowd.sells and time.monotonic() < end:
-            children = host.children()
-            if children:
-                host.kill_child(rng.choice(children))
-                killed += 1
+            killed += kill_one(host, rng)
             time.sleep(0.05)
     assert killed > 5 and crowd.again > 0
     settled(rig, crowd, slot)
+
+
+@pytest.mark.prefork
+def test_what_a_lost_crowd_left_is_sold_when_its_time_is_over(rig):
+    """Workers killed behind a backlog that overflows, and nobody who asks
+    twice: what they may have got is had again after its deadline, all of it."""
+    slot, rng = rig.slot(SECTIONS), random.Random(2)
+    host = rig.add_host(workers=6, conf=lane("on") + "ListenBacklog 4\n")
+    host.announce(r"AH00051|AH00052|\[dbd:|yoyaku:(warn|error)", r"AH00045")
+    try:
+        with Crowd([host], slot, gives_up=True) as lost:
+            end = time.monotonic() + STORM
+            while lost.sells and time.monotonic() < end:
+                kill_one(host, rng)
+                time.sleep(0.05)
+        assert lost.again > 0 and not lost.odd
+        assert set(lost.held.values()) <= {1}
+        rig.advance(601)
+        with Crowd([host], slot) as crowd:
+            pass
+        settled(rig, crowd, slot)
+    finally:
+        host.stop()
+        rig.hosts.remove(host)
 
 
 def test_graceful_once_a_second(rig, host):
