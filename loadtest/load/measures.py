@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measures by name: what each compares and what has to be there for it."""
-import concurrent.futures
 import itertools
 import statistics
 
@@ -8,6 +7,7 @@ from . import proc, ratio, verdict
 from .arms import Arm
 from .shot import Shot
 from .stand import BUILD, HALLS, Stand
+from .years import Years
 
 MEASURES = {}
 AGED_HOLDS = 50_000
@@ -84,11 +84,11 @@ class Context:
         return said
 
     def shot(self, on, arm="yoyaku", mix="counter", slots=None, bookers=None,
-             seconds=None, **more):
+             seconds=None, beside=None, **more):
         options = {"seed": self.args.seed, **more.pop("options", {})}
         made = Shot(on, Arm(arm), mix, bookers or self.args.bookers,
                     seconds or self.args.seconds, slots, options, **more)
-        made.run()
+        made.run(beside=beside)
         self.driver_cpu.append(made.result.cpu_of_a_core)
         self.voids += made.voids
         bad = made.result.count(outcome=("broken", "bad", "lost"))
@@ -181,11 +181,11 @@ def hold_over_trivial_post(c):
     return found
 
 
-@measure("CPU of a refusal (place taken), over CPU of a hold and its release")
+@measure("CPU of a refusal (place known taken), over CPU of a hold")
 def refusal_over_hold_cpu(c):
-    on = c.stand()
-    free, full = c.slots(on, "yoyaku"), c.slots(on, "yoyaku")
-    # everything goes to one crowd that does not give back
+    # a hall in which nobody has to give back, and one that is sold out
+    large, on = c.stand(hall="generated:80x1000"), c.stand()
+    full = c.slots(on, "yoyaku")
     c.shot(on, mix="sellout", slots=full, bookers=40, seconds=60,
            options={"plan": "crowd", "stagger_ms": 500,
                     "bookers": 2 * len(on.places)})
@@ -193,24 +193,37 @@ def refusal_over_hold_cpu(c):
     def refusals():
         return c.shot(on, slots=full, options={"tries": 0}, prove=False)
 
+    def holds():
+        return c.shot(large, mix="takes", slots=c.slots(large, "yoyaku"))
+
     def cpu(shot):
         return shot.cpu_us(outcome=("ok", "refused"))
-    return c.versus(refusals, lambda: c.shot(on, slots=free), cpu)
+    return c.versus(refusals, holds, cpu)
+
+
+def tail(c, on, bookers, percent, mix="counter"):
+    """How much longer the unlucky wait for a hold than the median."""
+    slots = c.slots(on, "yoyaku")
+    c.shot(on, mix=mix, slots=slots, bookers=bookers)
+    c.voids.clear()
+    values = []
+    for _ in range(c.args.rounds):
+        shot = c.shot(on, mix=mix, slots=slots, bookers=bookers)
+        hdr = shot.result.hdr(("hold",), ("ok",))
+        values.append(hdr.at(percent) / max(1, hdr.at(50)))
+    return {"value": round(statistics.median(values), 3),
+            "spread": (round(min(values), 3), round(max(values), 3))}
 
 
 @measure("p95 over the median of a hold, 80 bookers on one slot")
 def p95_over_median_80(c):
-    on = c.stand()
-    slots = c.slots(on, "yoyaku")
-    c.shot(on, slots=slots)
-    c.voids.clear()
-    values = []
-    for _ in range(c.args.rounds):
-        hdr = c.shot(on, slots=slots, bookers=80).result.hdr(("hold",),
-                                                             ("ok",))
-        values.append(hdr.at(95) / max(1, hdr.at(50)))
-    return {"value": round(statistics.median(values), 3),
-            "spread": (round(min(values), 3), round(max(values), 3))}
+    return tail(c, c.stand(), bookers=80, percent=95)
+
+
+@measure("longest wait for a hold over the median, 160 bookers on one slot")
+def fairness_160(c):
+    on = c.stand(hall=str(HALLS / "arena-8724.json"))
+    return tail(c, on, bookers=160, percent=100, mix="visitors")
 
 
 @measure("holds a second in a hall of 80,000 places, over one of 200")
@@ -245,38 +258,6 @@ def hold_50000_over_first(c):
                     lambda: c.shot(on, slots=c.slots(on, "yoyaku"), warm=1.0))
 
 
-# Ascending in every index: a book of years was not written in random order.
-# One statement into an empty table without checks is written in bulk.
-BULK = "SET unique_checks = 0, foreign_key_checks = 0;"
-OLD_ORDERS = BULK + """
-INSERT INTO yoyaku_order (order_id, tenant_id, state, version, until_us,
- begun_us, max_until_us, checkout_end_us, confirmed_us, attempt, late,
- next_line, pass, token_hash, booker_hash, currency, booker, reference,
- contact, payment, data)
-SELECT 1000 + seq, 1, 3, 3, 0, 1, 1, 1, 1, 1, 0, 2, 0,
- UNHEX(LPAD(HEX(1000 + seq), 64, '0')),
- UNHEX(LPAD(HEX(1000 + seq), 32, '0')), 'EUR', '', '', '', 'old', ''
-FROM seq_1_to_{rows};
-"""
-OLD_LINES = BULK + """
-INSERT INTO yoyaku_booking (order_id, line, tenant_id, booker_hash, live,
- slot_id, area_no, place_no, quantity, price_no, amount, currency, tariff,
- holder)
-SELECT 1000 + seq, 1, 1, UNHEX(LPAD(HEX(1000 + seq), 32, '0')), 0,
- 1 + (1000 + seq) DIV 1000, 0, seq % 1000,
- 1, 1, 4500, 'EUR', 'standard', '' FROM seq_1_to_{rows};
-"""
-
-
-def years(on, rows=OLD_ROWS):
-    """So many old orders with a line each, both tables at a time."""
-    with concurrent.futures.ThreadPoolExecutor() as at_once:
-        for done in [at_once.submit(on.database.sql, text.format(rows=rows),
-                                    on.database.name)
-                     for text in (OLD_ORDERS, OLD_LINES)]:
-            done.result()
-
-
 WORN = """
 CREATE TABLE worn (n INT PRIMARY KEY, filling BLOB) ENGINE=InnoDB;
 INSERT INTO worn SELECT seq, REPEAT(CHAR(65 + seq % 26), 4000) FROM
@@ -291,12 +272,14 @@ def wear(on, log_mb=128):
     on.database.sql(WORN.format(rows=log_mb * 300), on.database.name)
 
 
-@measure("holds a second with five million old orders in the book, over none")
+@measure("holds a second with five million old orders in the book, in memory "
+         "a tenth of it, over none")
 def old_5m_rows_over_empty(c):
-    options = {"innodb_buffer_pool_size": "1G",
+    years = Years(OLD_ROWS).made()
+    options = {"innodb_buffer_pool_size": str(years.bytes // 10),
                "innodb_log_file_size": "128M"}
-    old, fresh = c.stand(options=options), c.stand(options=options)
-    years(old)
+    old, fresh = (c.stand(options=options, book=book)
+                  for book in (years.data, None))
     for on in (old, fresh):
         wear(on)
     ones, others = c.slots(old, "yoyaku"), c.slots(fresh, "yoyaku")
@@ -345,14 +328,35 @@ def worker_private_kb_after_80000(c):
     return private_kb(c, "generated:80x1000")
 
 
-@measure("database connections kept by 200 workers after a rush, idle")
+@measure("database connections of 200 workers in a rush on one slot")
 def connections_kept_200_workers(c):
     on = c.stand(workers=200)
     slots = c.slots(on, "yoyaku")
     c.shot(on, slots=slots, bookers=200)
-    rows = on.database.sql("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
-    kept = int(rows[0].split("\t")[1]) - 1  # the one that asks
-    return {"value": kept, "spread": None}
+    seen = []
+    asks = on.connect()
+
+    def look():
+        with asks.cursor() as cursor:
+            cursor.execute("SELECT COUNT(*) FROM information_schema.processlist"
+                           " WHERE user = 'yoyaku'")
+            seen.append(cursor.fetchone()[0])
+    try:
+        c.shot(on, slots=slots, bookers=200, seconds=3 * c.args.seconds,
+               beside=look)
+    finally:
+        asks.close()
+    return {"value": statistics.median(seen), "spread": (min(seen), max(seen))}
+
+
+@measure("holds a second of 200 workers that keep 16 connections, over 200",
+         ("YoyakuConnections",))
+def connections_16_over_200(c):
+    few, many = (c.stand(workers=200, conf=f"YoyakuConnections {n}\n")
+                 for n in (16, 200))
+    ones, others = c.slots(few, "yoyaku"), c.slots(many, "yoyaku")
+    return c.versus(lambda: c.shot(few, slots=ones, bookers=200),
+                    lambda: c.shot(many, slots=others, bookers=200))
 
 
 # ---- boards: measures_board.py, and ----

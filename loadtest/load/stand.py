@@ -89,11 +89,12 @@ class Stand:
     conf     text at the end of httpd's configuration
     areas    how its slots are sold, [(name, mode)]: sections of the hall, or
              pools beside them; the rest is placed
+    book     a database's data to begin with, which is copied
     """
 
     def __init__(self, folder, hall=None, arms=(), workers=80, mpm="prefork",
                  conf="", options=None, cpus=None, build=BUILD, reserve=1,
-                 areas=(), cache_mb=64):
+                 areas=(), cache_mb=64, book=None):
         self.folder = pathlib.Path(folder)
         self.hall = hall or str(HALLS / "theatre-1011.json")
         self.arms, self.mpm, self.conf = list(arms), mpm, conf
@@ -108,7 +109,7 @@ class Stand:
             "max_connections": str(3 * workers + 100),
             "innodb_print_all_deadlocks": "OFF", **(options or {})}
         self.database = self.memcached = self.httpd = None
-        self.places, self.sockets = [], None
+        self.places, self.sockets, self.book = [], None, book
         self.killed = 0
         self.own_clock = False  # of the database: advance() works
         self.wire = None  # made from the database's port: stands before it
@@ -134,7 +135,8 @@ class Stand:
         os.mkdir(self.shots)
         os.chmod(self.shots, 0o777)  # workers write snapshots there
         self.database = Database(self.folder / "db", self.options,
-                                 self.own_clock, sockets=self.sockets)
+                                 self.own_clock, sockets=self.sockets,
+                                 book=self.book)
         self._start("db", self.database)
         self.memcached = Memcached(self.folder / "memcached",
                                    port=free_port(),
