@@ -170,7 +170,7 @@ static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l,
         if (rv != APR_SUCCESS) {
             apr_sleep(FATE_PAUSE);
         }
-    } while (rv != APR_SUCCESS && apr_time_now() < deadline);
+    } while (rv != APR_SUCCESS && yk_state_now() < deadline);
     if (rv != APR_SUCCESS) {
         return APR_INCOMPLETE;
     }
@@ -186,7 +186,7 @@ static apr_time_t deadline_of(const yk_desk_t *desk, const yk_turn_t *turns,
             return turns[i].deed.deadline;
         }
     }
-    return apr_time_now() + desk->terms.wait;
+    return yk_state_now() + desk->terms.wait;
 }
 
 static void close_turns(yk_turn_t *turns, uint32_t n, yk_turn_e outcome)

@@ -228,7 +228,7 @@ static apr_status_t find_fate(yk_deed_t *deed, int *again, apr_time_t deadline)
             return APR_SUCCESS;
         }
         pause_briefly(4);
-    } while (apr_time_now() < deadline);
+    } while (yk_state_now() < deadline);
     yk_log(YK_LOG_WARNING, rv,
            "YK0303: core: the fate of a COMMIT is not known; the visitor was "
            "told so");
@@ -438,7 +438,7 @@ apr_status_t yk_deed_run(yk_deed_t *deed)
 {
     apr_time_t deadline = deed->deadline != 0
                               ? deed->deadline
-                              : apr_time_now() + deed->desk->terms.wait;
+                              : yk_state_now() + deed->desk->terms.wait;
     int again, lines = 0, in_progress;
     apr_status_t rv;
 
@@ -455,7 +455,7 @@ apr_status_t yk_deed_run(yk_deed_t *deed)
         if (!is_worth_trying_again(rv, &lines)) {
             return rv == APR_EBUSY || rv == APR_EEXIST ? APR_TIMEUP : rv;
         }
-        if (apr_time_now() >= deadline) {
+        if (yk_state_now() >= deadline) {
             break;
         }
         apr_pool_destroy(deed->pt);

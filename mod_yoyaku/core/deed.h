@@ -52,7 +52,7 @@ struct yk_deed_t {
     apr_pool_t *p; /**< the reply's */
 
     uint64_t change_id;  /**< for the journal; 0: any */
-    apr_time_t deadline; /**< wall clock; 0: the terms' wait from now */
+    apr_time_t deadline; /**< steady clock; 0: the terms' wait from now */
     int led;             /**< its own process led its batch */
     int maybe_done;      /**< it may have been done by one that died */
 

@@ -205,7 +205,7 @@ static yk_lane_word_e outcome_of(yk_turn_e turn)
 static apr_interval_time_t patience(const yk_deed_t *deed,
                                     apr_interval_time_t most)
 {
-    apr_interval_time_t left = deed->deadline - apr_time_now();
+    apr_interval_time_t left = deed->deadline - yk_state_now();
 
     return left < 0 ? 0 : left < most ? left : most;
 }
@@ -332,7 +332,7 @@ static yk_lane_word_e look_after(yk_deed_t *deed, uint32_t number,
     yk_lane_record_t *record = &host->lanes->record[number];
     int alive = yk_worker_is_alive(atomic_load(&record->leader));
 
-    if (alive && apr_time_now() < deed->deadline) {
+    if (alive && yk_state_now() < deed->deadline) {
         return YK_LANE_TAKEN;
     }
     /* Read while it is certainly ours. */
@@ -375,7 +375,7 @@ static yk_lane_word_e wait_for(yk_deed_t *deed, uint32_t lane, uint32_t number,
                 }
                 leads = 0;
             }
-            if (apr_time_now() >= deed->deadline &&
+            if (yk_state_now() >= deed->deadline &&
                 yk_lane_give_up(host, lane, number)) {
                 return YK_LANE_GONE;
             }
@@ -517,7 +517,7 @@ apr_status_t yk_lane_run(yk_deed_t *deed)
     apr_status_t rv;
     int leads = 0;
 
-    deed->deadline = apr_time_now() + deed->desk->terms.wait;
+    deed->deadline = yk_state_now() + deed->desk->terms.wait;
     if (lane != YK_LANE_NONE) {
         number = yk_lane_record_take(host);
     }

@@ -2,6 +2,7 @@
 #include "operate.h"
 #include <apr_tables.h>
 #include <string.h>
+#include "yoyaku/state.h"
 #include "yoyaku/text.h"
 
 #define PATIENCE_US (60 * APR_USEC_PER_SEC)
@@ -10,7 +11,7 @@
 
 apr_status_t yk_operate(yk_store_t *store, yk_operate_fn *fn, void *baton)
 {
-    apr_time_t end = apr_time_now() + PATIENCE_US;
+    apr_time_t end = yk_state_now() + PATIENCE_US;
     int twins = 0;
     apr_status_t rv;
 
@@ -24,7 +25,7 @@ apr_status_t yk_operate(yk_store_t *store, yk_operate_fn *fn, void *baton)
         if (rv == APR_EEXIST && ++twins == TWINS) {
             return APR_TIMEUP;
         }
-        if (apr_time_now() > end) {
+        if (yk_state_now() > end) {
             return APR_TIMEUP;
         }
         yk_secret_random(&jitter, 1);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "yoyaku/log.h"
+#include "yoyaku/state.h"
 
 /* Ours: the server answered more or less than it was asked. */
 #define BAD_ANSWER 65535u
@@ -252,11 +253,11 @@ apr_status_t yk_packet_send(yk_packet_t *packet)
 {
     yk_store_t *store = packet->store;
     int was_idle = store->line != NULL && !store->open;
-    apr_time_t began = apr_time_now();
+    apr_time_t began = yk_state_now();
     apr_status_t rv = send_once(packet);
 
     if (rv == APR_ECONNRESET && was_idle && packet->seen == 0 &&
-        may_repeat(packet) && apr_time_now() - began < APR_USEC_PER_SEC) {
+        may_repeat(packet) && yk_state_now() - began < APR_USEC_PER_SEC) {
         packet->sent = 0;
         rv = send_once(packet);
     }

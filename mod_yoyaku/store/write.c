@@ -4,6 +4,7 @@
 #include "journal.h"
 #include "packet.h"
 #include "rows.h"
+#include "yoyaku/state.h"
 
 /* Rows of one INSERT; more are several, in key order. */
 #define WRITE_ROWS 512
@@ -256,13 +257,13 @@ apr_status_t yk_store_write(yk_store_t *store, yk_ledger_t *ledger)
     yk_journal_write(packet, c);
     write_onces(packet, ledger);
     yk_packet_commit(packet);
-    began = apr_time_now();
+    began = yk_state_now();
     rv = yk_packet_send(packet);
     if (rv == APR_SUCCESS) {
         advance(c);
         if (store->written != NULL) {
             store->written(store->written_baton, ledger,
-                           apr_time_now() - began);
+                           yk_state_now() - began);
         }
     }
     yk_packet_end(packet);
