@@ -18,9 +18,10 @@
  * likely the batch before this one is just committing it. What cannot be
  * decided at all here is left ALONE, for its owner to do by itself: a deed
  * whose rows did not come back a second time, whose plan was too old, that
- * meets a bound with due orders under it, whose key is known or stands earlier in the
- * batch, or whose order does. When the database refuses the batch, all that
- * wrote, and all that were decided after them, are ALONE: nothing was written.
+ * meets a bound with due orders under it, whose key is known or stands earlier
+ * in the batch, or whose order does. When the database refuses the batch, all
+ * that wrote, and all that were decided after them, are ALONE: nothing was
+ * written.
  */
 
 typedef enum yk_turn_e {

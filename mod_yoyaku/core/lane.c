@@ -10,6 +10,9 @@
 
 /* A sleeper looks up this often, whether or not anybody woke it. */
 #define NAP apr_time_from_msec(250)
+/* So long a leader who has rows waits for the lane's lock; then he hands on
+ * when he has given them back. */
+#define WITH_ROWS apr_time_from_msec(5)
 /* A lane led so lately deserves a connection of its own. */
 #define LANE_IS_BUSY apr_time_from_sec(1)
 
@@ -165,12 +168,15 @@ static void put_off(batch_t *batch, int is_locked)
 
 /* The next batch begins while this one is being committed: what it wants of
  * our rows it waits for or skips, the database keeps the two apart. */
-static void hand_on(batch_t *batch)
+static void hand_on(batch_t *batch, apr_interval_time_t wait)
 {
     const yk_lane_host_t *host = batch->host;
     yk_lane_queue_t *queue = &host->lanes->lane[batch->lane];
-    apr_status_t rv = yk_lane_lock(host, batch->lane, YK_LANE_LOCK_WAIT);
+    apr_status_t rv = yk_lane_lock(host, batch->lane, wait);
 
+    if (rv != APR_SUCCESS && wait == WITH_ROWS) {
+        return;
+    }
     put_off(batch, rv == APR_SUCCESS);
     if (rv == APR_SUCCESS) {
         if (queue->leads == batch->number && queue->leader == host->identity) {
@@ -186,7 +192,7 @@ static void hand_on(batch_t *batch)
 static void before_commit(void *baton)
 {
     note_orders(baton);
-    hand_on(baton);
+    hand_on(baton, WITH_ROWS);
 }
 
 static yk_lane_word_e outcome_of(yk_turn_e turn)
@@ -291,7 +297,7 @@ static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
     run_batch(deed, &batch);
     yk_lane_may_die();
     if (!batch.handed_on) {
-        hand_on(&batch);
+        hand_on(&batch, YK_LANE_LOCK_WAIT);
     }
     for (uint32_t i = 0; i < batch.n; i++) {
         if (i != batch.own && batch.turns[i].turn != YK_TURN_NEXT) {
