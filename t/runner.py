@@ -210,22 +210,19 @@ def show(result):
 
 
 def run(parts, more):
-    """Quick parts beside each other, those with servers one after another."""
+    """What starts httpd is one line, the rest is another beside it."""
     results = []
 
-    def note(found):
-        for result in found:
-            show(result)
-            results.append(result)
+    def go(line):
+        for part in line:
+            for result in globals()[f"part_{part}"](more):
+                show(result)
+                results.append(result)
 
-    quick = [part for part in parts if part in ("rules", "unit", "contract")]
+    web = [part for part in parts if part in ("http", "browser")]
+    rest = [part for part in parts if part not in web]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for found in pool.map(
-                lambda part: globals()[f"part_{part}"](more), quick):
-            note(found)
-    for part in parts:
-        if part not in quick:
-            note(globals()[f"part_{part}"](more))
+        list(pool.map(go, (rest, web)))
     return results
 
 
