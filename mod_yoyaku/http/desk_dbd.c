@@ -25,8 +25,10 @@
  *
  * When no line can be had the database is away; this process then asks again
  * after a second, for each try costs a time-out and a line in the log of
- * mod_dbd's own. While a thread of this process still waits for a database that
- * hangs (errand.h), nobody else is sent after it.
+ * mod_dbd's own. The probe asks nevertheless: it answers for all processes, of
+ * which only this one has seen the database away. While a thread of this
+ * process still waits for a database that hangs (errand.h), nobody else is sent
+ * after it.
  */
 
 #define AWAY_US APR_USEC_PER_SEC
@@ -329,7 +331,7 @@ static apr_status_t acquire(void *baton, void **native)
     line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
     if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
-        now < dbd->kept->away_until || dbd->kept->late > 0) {
+        (now < dbd->kept->away_until && !is_probing) || dbd->kept->late > 0) {
         return APR_ECONNRESET;
     }
     if (line->rec != NULL) {
