@@ -277,21 +277,29 @@ static void run_batch(yk_deed_t *deed, batch_t *batch)
     count_batch(batch, yk_state_now() - begun);
 }
 
-/* Lead one batch. */
+/* Lead one batch.
+ * @return APR_EAGAIN: somebody else has taken the wish, APR_TIMEUP: the lane's
+ *         lock was not to be had */
 static apr_status_t lead(yk_deed_t *deed, yk_lane_word_e *outcome,
                          uint32_t lane, uint32_t number)
 {
     const yk_lane_host_t *host = deed->desk->lane;
     batch_t batch = {.host = host, .lane = lane, .number = number};
-    apr_status_t rv =
-        yk_lane_lock(host, lane, patience(deed, YK_LANE_LOCK_WAIT));
+    apr_status_t rv;
 
+    yk_lane_may_die();
+    rv = yk_lane_lock(host, lane, patience(deed, YK_LANE_LOCK_WAIT));
     if (rv != APR_SUCCESS) {
         return rv;
     }
     batch.n = yk_lane_gather(host, lane, number, batch.numbers, batch.words);
-    host->lanes->lane[lane].led_since_us = (uint64_t)yk_state_now();
+    if (batch.n > 0) {
+        host->lanes->lane[lane].led_since_us = (uint64_t)yk_state_now();
+    }
     yk_lane_unlock(host, lane);
+    if (batch.n == 0) {
+        return APR_EAGAIN;
+    }
     atomic_fetch_add(&host->lanes->counts.leaders, 1);
     yk_lane_may_die();
     run_batch(deed, &batch);

@@ -400,6 +400,9 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
     /* One place is kept for the leader's own wish. */
     uint32_t most = YK_LANE_BATCH - 1, n, at, taken = 0;
 
+    if (!waits(yk_lane_word_state(atomic_load(&lanes->record[own].word)))) {
+        return 0;
+    }
     n = gather_pass(host, lane, own, 1, most - PATIENT_SHARE, 0, numbers);
     n = gather_pass(host, lane, own, 0, most, n, numbers);
     n = gather_pass(host, lane, own, 1, most, n, numbers);

@@ -58,7 +58,8 @@ int yk_lane_lead(const yk_lane_host_t *host, uint32_t lane, uint32_t number);
  *  urgent ones first, else by arrival; a quarter is kept for those that are
  *  not, so that nobody waits for ever. Their words become TAKEN. Records of the
  *  dead and of those who gave up are dropped.
- *  @return how many */
+ *  @return how many; 0: the leader was stopped for so long that another one
+ *          has his wish, and he leads nothing */
 uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
                         uint32_t numbers[YK_LANE_BATCH],
                         uint32_t words[YK_LANE_BATCH]);

@@ -39,6 +39,7 @@ static yk_lane_host_t host;
 static const char *plans;
 static yk_lane_word_e stop_in;
 static int stop_when_noted; /* and not before its order has a number */
+static int stops_early;     /* before it has taken anybody's wish */
 static uint32_t lane;
 
 static void *shared(apr_size_t size)
@@ -58,6 +59,16 @@ static void stop_once(void)
         yk_lane_word_state(atomic_load(&lanes->record[OWNER].word)) ==
             stop_in &&
         (!stop_when_noted || lanes->record[OWNER].order_id != 0)) {
+        yk_lane_step = NULL;
+        raise(SIGSTOP);
+    }
+}
+
+/* Before it looks into the queue for its first batch. */
+static void stop_before_it_leads(void)
+{
+    if (yk_lane_word_state(atomic_load(&lanes->record[host.worker].word)) ==
+        YK_LANE_LEAD) {
         yk_lane_step = NULL;
         raise(SIGSTOP);
     }
@@ -120,7 +131,7 @@ static pid_t hold(uint32_t row, const char *has, const char *place, int seconds)
         memset(&reply, 0, sizeof(reply));
     }
     if (row == LEADER) {
-        yk_lane_step = stop_once;
+        yk_lane_step = stops_early ? stop_before_it_leads : stop_once;
     }
     yk_desk_lane(desk, &host);
     rv = yk_desk_hold(desk, &reply, wish_for(place, p),
@@ -344,6 +355,32 @@ START_TEST(a_stopped_leader_does_not_close_the_lane)
 }
 END_TEST
 
+/* Another one takes over, and the first one's wish with the rest. */
+START_TEST(a_leader_stopped_before_its_batch_gets_its_own_answer)
+{
+    pid_t leader, owner;
+    int status;
+
+    stage_make();
+    stops_early = 1;
+    leader = hold(LEADER, NULL, "1-1-1", 20);
+    wait_until_it_waits(LEADER);
+    ck_ok(yk_lane_lock(&host, lane, YK_LANE_LOCK_WAIT));
+    yk_lane_hand_on(&host, lane);
+    yk_lane_unlock(&host, lane);
+    ck_assert_int_eq(waitpid(leader, &status, WUNTRACED), leader);
+    ck_assert(WIFSTOPPED(status));
+    stops_early = 0;
+    owner = hold(OWNER, NULL, "1-1-2", 20);
+    ck_assert_int_eq(ends(owner), HELD);
+    kill(leader, SIGCONT);
+    ck_assert_int_eq(ends(leader), HELD);
+    ck_assert_int_eq(held("1-1-1"), 1);
+    ck_assert_int_eq(held("1-1-2"), 1);
+    stage_end();
+}
+END_TEST
+
 /* Of the owner whose time was over: nothing was written, and his record is
  * free again when somebody has gone through the queue. */
 static void nothing_is_left(void)
@@ -476,6 +513,8 @@ TCase *stopped_case(void)
     tcase_add_test(tcase,
                    a_record_being_answered_is_nobodys_until_the_leader_is_done);
     tcase_add_test(tcase, a_stopped_leader_does_not_close_the_lane);
+    tcase_add_test(tcase,
+                   a_leader_stopped_before_its_batch_gets_its_own_answer);
     tcase_add_test(tcase, nobody_waits_for_one_who_was_stopped_with_the_lock);
     tcase_add_test(
         tcase, a_record_given_up_in_the_queue_is_freed_while_its_owner_lives);

@@ -208,6 +208,24 @@ START_TEST(only_wishes_for_ones_own_database_are_taken)
 }
 END_TEST
 
+/* Whoever was to lead was stopped for long before he looked into the queue:
+ * his wish is in another one's batch by now. */
+START_TEST(whose_wish_another_has_taken_leads_nothing)
+{
+    uint32_t numbers[YK_LANE_BATCH], words[YK_LANE_BATCH];
+    uint32_t late[YK_LANE_BATCH], late_words[YK_LANE_BATCH];
+
+    crowd_arrives(0);
+    ck_assert_uint_eq(yk_lane_gather(&host, LANE, 1, numbers, words),
+                      YK_LANE_BATCH);
+    ck_assert_uint_eq(numbers[0], 0);
+    ck_assert_uint_eq(yk_lane_gather(&host, LANE, 0, late, late_words), 0);
+    ck_assert_uint_eq(atomic_load(&lanes->record[0].word), words[0]);
+    ck_assert_uint_ne(atomic_load(&lanes->record[0].owner), 0);
+    ck_assert_uint_eq(lanes->lane[LANE].length, CROWD - YK_LANE_BATCH);
+}
+END_TEST
+
 Suite *lane_queue_suite(void)
 {
     Suite *suite = suite_create("lane_queue");
@@ -219,6 +237,7 @@ Suite *lane_queue_suite(void)
     tcase_add_test(tcase, who_was_put_off_is_first_in_the_next_batch);
     tcase_add_test(tcase, who_has_a_connection_leads);
     tcase_add_test(tcase, only_wishes_for_ones_own_database_are_taken);
+    tcase_add_test(tcase, whose_wish_another_has_taken_leads_nothing);
     suite_add_tcase(suite, tcase);
     return suite;
 }
