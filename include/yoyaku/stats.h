@@ -236,7 +236,7 @@ json_t *yk_stats_document_totals(const yk_stats_t *stats);
 json_t *yk_stats_document_paths(yk_stats_t *stats, uint32_t most,
                                 apr_pool_t *p);
 /** Sums of so many minutes up to `now`, of all and of each rule, and one row
- *  each `step` minutes. */
+ *  each `step` minutes; of more than there are it is one row. */
 json_t *yk_stats_document_history(const yk_stats_t *stats,
                                   const yk_throttle_t *throttle,
                                   uint32_t minutes, uint32_t step,

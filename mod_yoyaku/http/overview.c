@@ -21,6 +21,8 @@
 
 #define PATHS 40  /* of the table of paths are shown */
 #define ROWS 1500 /* at most, of a history */
+#define DAY apr_time_from_sec(86400)
+#define DAYS (YK_STATS_MINUTES / 1440)
 
 /* ---- the tree ---- */
 
@@ -49,7 +51,7 @@ static void history_add(json_t *tree, request_rec *r)
     apr_table_t *args;
     const char *text;
     apr_time_t until = apr_time_now();
-    int64_t us;
+    int64_t us = 0;
     uint32_t minutes, step;
 
     ap_args_to_table(r, &args);
@@ -59,7 +61,7 @@ static void history_add(json_t *tree, request_rec *r)
     }
     if (yk_rule_time_parse(&us, text) != APR_SUCCESS &&
         strchr(text, 'd') != NULL) {
-        us = apr_time_from_sec(atoi(text) * 86400LL);
+        us = atoi(text) < DAYS ? atoi(text) * DAY : DAYS * DAY;
     }
     minutes = us > 0 ? (uint32_t)(us / apr_time_from_sec(60)) : 60;
     minutes = minutes < 1                  ? 1

@@ -286,6 +286,9 @@ json_t *yk_stats_document_history(const yk_stats_t *stats,
     json_t *object = json_object(), *rows = json_array(),
            *rules = json_object(), *totals = json_array();
 
+    /* Each step is looked through minute by minute, and none is so long that
+     * it passes the last minute that can be counted. */
+    step = step < minutes ? step : minutes;
     json_object_set_new(object, "all", period(stats, first, to));
     for (uint32_t at = first; at <= to; at += step) {
         json_t *row = period(stats, at, at + step - 1);

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "yoyaku/stats.h"
+#include "yoyaku/throttle.h"
 #include "yoyaku/template.h"
+#include "yoyaku/text.h"
 
 #define MINUTE (60 * APR_USEC_PER_SEC)
 
@@ -265,6 +267,24 @@ START_TEST(a_lock_counts_what_it_costs)
 }
 END_TEST
 
+/* Whatever a question asks for: one row holds all there is. */
+START_TEST(a_history_has_no_steps_longer_than_itself)
+{
+    yk_throttle_t *throttle;
+    apr_time_t late;
+    json_t *history, *row;
+
+    ck_assert_int_eq(yk_throttle_create(&throttle, folder, 4, 0, 4, p),
+                     APR_SUCCESS);
+    ck_assert_int_eq(yk_time_parse(&late, "9999-12-31T23:59Z"), APR_SUCCESS);
+    history = yk_stats_document_history(stats, throttle, 60, 1U << 30, late, p);
+    ck_assert_uint_eq(json_array_size(json_object_get(history, "rows")), 1);
+    row = json_array_get(json_object_get(history, "rows"), 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(row, "minutes")), 60);
+    json_decref(history);
+}
+END_TEST
+
 START_TEST(a_template_escapes_loops_and_leaves_out)
 {
     json_t *v =
@@ -298,6 +318,7 @@ int main(void)
         a_path_is_known_by_its_first_two_parts,
         the_heaviest_paths_stay_in_a_full_table,
         a_lock_counts_what_it_costs,
+        a_history_has_no_steps_longer_than_itself,
         a_template_escapes_loops_and_leaves_out,
     };
     Suite *suite = suite_create("stats");
