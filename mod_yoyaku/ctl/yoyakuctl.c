@@ -118,6 +118,11 @@ static int help(const char *topic)
 static int unknown(int argc, const char *const *argv)
 {
     if (argc > 0 && help(argv[0])) {
+        if (argc > 1 && *argv[1] != '-') {
+            fflush(stdout);
+            fprintf(stderr, "yoyakuctl: there is no command \"%s %s\"\n",
+                    argv[0], argv[1]);
+        }
         return YK_CTL_USAGE;
     }
     fprintf(stderr,

@@ -149,6 +149,13 @@ def test_a_wrong_question_gets_two_and_changes_nothing(office, words):
     assert counts(office) == before
 
 
+def test_a_second_word_that_is_wrong_is_named(office):
+    done = office.ctl("slot", "opne", "x", check=False)
+    assert done.returncode == 2
+    assert done.stderr == 'yoyakuctl: there is no command "slot opne"\n'
+    assert "yoyakuctl slot open" in done.stdout
+
+
 def test_every_command_explains_itself(office):
     text = office.ctl("--help").stdout
     commands = [line[len("yoyakuctl "):] for line in text.splitlines()
