@@ -35,6 +35,15 @@ CONF = """
         YoyakuConfirm booker
     </IfDirective>
 </Location>
+<Location "/yoyaku-status">
+    SetHandler yoyaku-status
+</Location>
+<Location "/yoyaku-metrics">
+    SetHandler yoyaku-metrics
+</Location>
+<Location "/yoyaku-health">
+    SetHandler yoyaku-health
+</Location>
 <Location "/server-status">
     SetHandler server-status
 </Location>

@@ -2,6 +2,7 @@
 """what is up, and where"""
 import argparse
 import json
+import sys
 
 from servers import ServerError
 
@@ -23,6 +24,7 @@ def run(argv):
     if args.json:
         print(json.dumps(note))
     else:
-        for key, value in note.items():
-            print(f"{key:15} {' '.join(value) if key == 'hosts' else value}")
+        sys.stdout.write("".join(
+            f"{key:15} {' '.join(value) if key == 'hosts' else value}\n"
+            for key, value in note.items()))
     return 0

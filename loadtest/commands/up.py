@@ -65,12 +65,12 @@ def wait(made):
 
 
 def say_where(made):
-    for host in made.hosts:
-        print(host.url + "/yoyaku/")
-    print("\n# hold two places, look at the order, confirm it;\n"
-          "# then hold two others and let them go")
-    for line in lines_to_paste(made):
-        print(line)
+    said = [host.url + path for host in made.hosts
+            for path in ("/yoyaku/", "/yoyaku-status")]
+    said += ["", "# hold two places, look at the order, confirm it;",
+             "# then hold two others and let them go", *lines_to_paste(made)]
+    # At once: who reads only the first line has not gone before the last.
+    sys.stdout.write("\n".join(said) + "\n")
     sys.stdout.flush()
 
 
@@ -80,6 +80,8 @@ def run(argv):
         raise ServerError(f"there is no file {args.conf}")
     if args.workers < 1 or args.hosts < 1:
         raise ServerError("--workers and --hosts are 1 or more")
+    if not 1 <= args.port <= 65535:
+        raise ServerError("--port is 1 to 65535")
     if house.standing():
         raise ServerError(f"one is up at {house.read_note()['url']}; "
                           "loadtest/rig down stops it")

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -81,6 +82,9 @@ def test_what_up_prints_works_when_it_is_pasted(the_rig):
     printed, status = the_rig.up()
     assert list(status) == MEMBERS
     assert printed.startswith(status["url"])
+    for path in ("/yoyaku-status", "/yoyaku-metrics", "/yoyaku-health"):
+        with urllib.request.urlopen(status["url"] + path) as answer:
+            assert answer.status == 200
     lines = [line for line in printed.splitlines() if line.startswith("curl")]
     assert len(lines) == 4
     held, = paste(lines[0])
@@ -130,6 +134,10 @@ def test_a_port_that_is_taken_is_avoided(the_rig):
         port = taken.getsockname()[1]
         _, status = the_rig.up("--port", str(port), "--hall", "generated:1x10")
     assert int(re.search(r":(\d+)$", status["url"]).group(1)) > port
+
+
+def test_a_port_that_cannot_be_is_refused(the_rig):
+    assert "--port" in the_rig.run("up", "--port", "70000", code=1).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
