@@ -48,5 +48,6 @@ def lines(found):
         return []
     return ["arrival: " + "; ".join(
         f"{row['document']} p95 {ms(row['server']['p95'])} ms in the server, "
-        f"{ms(row['outside']['p95'])} ms with {row['waiting_percent']} % of it "
-        "waiting for a worker" for row in found)]
+        f"{ms(row['outside']['p95'])} ms seen outside, "
+        f"{row['waiting_percent']} % of all its time waiting for a worker"
+        for row in found)]

@@ -41,7 +41,8 @@ def parser():
     how.add_argument("--closed", action="store_true",
                      help="closed loop: who is through begins anew")
     made.add_argument("--seconds", type=float, metavar="S",
-                      help="how long (with --rate and --closed: 20)")
+                      help="how long with --rate and --closed (20), without "
+                           "them how long at the most (150)")
     made.add_argument("--spread", default="even", metavar="even|best|skew:N",
                       help="any slot and place; the best places first; N "
                            "percent want the first slot (even)")

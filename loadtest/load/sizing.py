@@ -49,8 +49,9 @@ def _workers(page, run, budget_kb):
         f"Resident looks like {memory['resident']['median']} KiB, most of it "
         "shared: do not divide by that.",
         f"Budget: {budget_kb // 1024} MiB, half of what was free with these "
-        f"{workers} workers running: memory allows {cap}, past which the "
-        "machine swaps, and a server that swaps sells nothing.",
+        f"{workers} workers running. {cap} of the largest fit into it; the "
+        "other half is for what else grows: a server that swaps sells "
+        "nothing.",
         f"With {workers} the machine was busy {busy} %: " +
         ("more would only wait inside instead of outside."
          if busy > 85 else

@@ -63,13 +63,14 @@ class Frame:
             part = max(0.0, 1 + math.log10(max(part, 1e-9)) / decades)
         return H - BOTTOM - (H - BOTTOM - TOP) * part
 
-    def legend(self, names):
+    def legend(self, names, dashes=DASHES):
         for n, name in enumerate(names):
             y = TOP + 16 + 18 * n
             self.parts.append(
                 f'<line x1="{W - RIGHT + 10}" x2="{W - RIGHT + 34}" '
                 f'y1="{y - 4}" y2="{y - 4}" stroke="{COLORS[n % 6]}" '
-                f'stroke-width="3" stroke-dasharray="{DASHES[n % 6]}"/>'
+                f'stroke-width="{3 if dashes else 10}" '
+                f'stroke-dasharray="{dashes[n % 6] if dashes else ""}"/>'
                 f'<text x="{W - RIGHT + 40}" y="{y}">{esc(name)}</text>')
 
     def text(self):
@@ -126,8 +127,10 @@ def bars(title, ylabel, groups, log=False):
                 f'height="{H - BOTTOM - y:.1f}" fill="{COLORS[n % 6]}">'
                 f'<title>{esc(group)} {esc(name)}: {number(value)}</title>'
                 '</rect>')
+        used = [names.index(name) for name in row] or [0]
+        middle = left + each * (min(used) + max(used) + 1) / 2
         frame.parts.append(
-            f'<text x="{left + 0.4 * width:.1f}" y="{H - 24}" '
+            f'<text x="{middle:.1f}" y="{H - 24}" '
             f'text-anchor="middle">{esc(group)}</text>')
-    frame.legend(names)
+    frame.legend(names, dashes=None)
     return frame.text()
