@@ -58,7 +58,7 @@ apr_status_t yk_http_call_booker(yk_http_call_t *call, int is_hold)
 static void tell_tenant(yk_http_call_t *call, const char *tenant)
 {
     static _Atomic apr_int64_t told_until;
-    apr_int64_t now = apr_time_now();
+    apr_int64_t now = yk_state_now();
     apr_int64_t until = told_until;
 
     if (now >= until && atomic_compare_exchange_strong(

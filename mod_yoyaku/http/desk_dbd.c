@@ -283,7 +283,7 @@ static line_t kept_take(yk_http_dbd_t *dbd)
         line = kept->lines[--kept->n];
     }
     apr_thread_mutex_unlock(kept->mutex);
-    if (line.rec != NULL && apr_time_now() - line.since > KEPT_US) {
+    if (line.rec != NULL && yk_state_now() - line.since > KEPT_US) {
         line_close(dbd, &line);
         line.rec = NULL;
         line.permit = YK_LANE_NO_PERMIT;
@@ -304,7 +304,7 @@ static int kept_put(yk_http_dbd_t *dbd, line_t *line)
         !yk_http_lane_permit_holds(line->permit)) {
         return 0;
     }
-    line->since = apr_time_now();
+    line->since = yk_state_now();
     apr_thread_mutex_lock(kept->mutex);
     if (kept->n < KEPT_MAX) {
         kept->lines[kept->n++] = *line;
@@ -319,7 +319,7 @@ static void count_time(yk_http_dbd_t *dbd)
 {
     if (dbd->lines[0].rec == NULL && dbd->lines[1].rec == NULL &&
         dbd->since != 0) {
-        dbd->used += apr_time_now() - dbd->since;
+        dbd->used += yk_state_now() - dbd->since;
         dbd->since = 0;
     }
 }
@@ -327,7 +327,7 @@ static void count_time(yk_http_dbd_t *dbd)
 static apr_status_t acquire(void *baton, void **native)
 {
     yk_http_dbd_t *dbd = baton;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = yk_state_now();
     line_t *line = &dbd->lines[dbd->lines[0].rec != NULL];
 
     if (yk_http_desk_dbd_lacks() != NULL || dbd->kept == NULL ||
@@ -345,7 +345,7 @@ static apr_status_t acquire(void *baton, void **native)
         line->rec = line_open(dbd);
     }
     if (line->rec == NULL) {
-        dbd->kept->away_until = apr_time_now() + AWAY_US;
+        dbd->kept->away_until = yk_state_now() + AWAY_US;
         count_time(dbd);
         return APR_ECONNRESET;
     }

@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <yoyaku/state.h>
 #include "desk.h"
 
 /*
@@ -116,13 +117,13 @@ static apr_status_t ask(yk_store_t *store, server_rec *s, apr_pool_t *ptemp)
 static int is_known(const shared_t *of)
 {
     return of->asked == of->losses + 1 &&
-           (of->status == APR_SUCCESS || apr_time_now() < of->next);
+           (of->status == APR_SUCCESS || yk_state_now() < of->next);
 }
 
 /* Become the one who asks. */
 static int claim(shared_t *of)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = yk_state_now();
     apr_int64_t asking = of->asking;
 
     return asking < now && atomic_compare_exchange_strong(&of->asking, &asking,
@@ -138,7 +139,7 @@ static apr_status_t ask_for_all(shared_t *of, yk_store_t *store, server_rec *s,
     /* many who ask at once wait for each other: nothing was learnt */
     if (rv != APR_TIMEUP && rv != APR_EBUSY) {
         of->status = rv;
-        of->next = apr_time_now() + AGAIN_US;
+        of->next = yk_state_now() + AGAIN_US;
         of->asked = losses + 1;
     }
     of->asking = 0;
@@ -149,13 +150,13 @@ apr_status_t yk_http_desk_probe_check(yk_store_t *store, server_rec *s,
                                       apr_pool_t *ptemp)
 {
     shared_t *of = shared_of(s);
-    apr_time_t until = apr_time_now() + ASKING_US;
+    apr_time_t until = yk_state_now() + ASKING_US;
 
     while (!is_known(of)) {
         if (claim(of)) {
             return ask_for_all(of, store, s, ptemp);
         }
-        if (of->asked != 0 || apr_time_now() >= until) {
+        if (of->asked != 0 || yk_state_now() >= until) {
             break;
         }
         apr_sleep(apr_time_from_msec(5));

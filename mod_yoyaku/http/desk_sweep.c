@@ -2,6 +2,7 @@
 #include <apr_optional.h>
 #include <apr_strings.h>
 #include <mod_watchdog.h>
+#include <yoyaku/state.h>
 #include "desk.h"
 
 /*
@@ -51,7 +52,7 @@ static apr_status_t database_sweep(const yk_http_database_t *database,
             break;
         }
     }
-    if (rv == APR_SUCCESS && apr_time_now() >= once_next) {
+    if (rv == APR_SUCCESS && yk_state_now() >= once_next) {
         yk_store_once_sweep(store);
     }
     yk_store_rest(store);
@@ -66,7 +67,7 @@ static void quiet_note(int is_away)
         quiet_for = QUIET_US;
         return;
     }
-    quiet_until = apr_time_now() + quiet_for;
+    quiet_until = yk_state_now() + quiet_for;
     if (quiet_for < QUIET_MAX_US) {
         quiet_for *= 2;
     }
@@ -76,7 +77,7 @@ static apr_status_t turn(int state, void *data, apr_pool_t *p)
 {
     const apr_array_header_t *databases = yk_http_desk_scan_databases();
 
-    if (state != AP_WATCHDOG_STATE_RUNNING || apr_time_now() < quiet_until) {
+    if (state != AP_WATCHDOG_STATE_RUNNING || yk_state_now() < quiet_until) {
         return APR_SUCCESS;
     }
     for (int i = 0; i < databases->nelts; i++) {
@@ -91,8 +92,8 @@ static apr_status_t turn(int state, void *data, apr_pool_t *p)
         quiet_note(database_sweep(database, ptemp) == APR_ECONNRESET);
         apr_pool_destroy(ptemp);
     }
-    if (apr_time_now() >= once_next) {
-        once_next = apr_time_now() + ONCE_US;
+    if (yk_state_now() >= once_next) {
+        once_next = yk_state_now() + ONCE_US;
     }
     return APR_SUCCESS;
 }

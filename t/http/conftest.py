@@ -12,6 +12,7 @@ must hold nothing that was not announced, and the book must agree.
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -83,6 +84,17 @@ def folder(build, mpm):
     yield path
     if not os.environ.get("YK_KEEP"):
         shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def clock(folder):
+    """A library that puts a process's date off: by YK_CLOCK_OFF seconds, or by
+    what stands in the file YK_CLOCK_FILE."""
+    made = os.path.join(folder, "clock.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", made,
+                    str(ROOT / "t" / "http" / "yk" / "clock.c"), "-ldl"],
+                   check=True)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refused from the board: quickly, and never wrongly."""
-import os
 import signal
-import subprocess
 import time
 import uuid
 from email.utils import parsedate_to_datetime
@@ -113,15 +111,6 @@ def test_a_place_released_on_the_other_host_is_free_half_a_second_later(
         if memcached:
             memcached.process.send(signal.SIGCONT)
             memcached.stop()
-
-
-@pytest.fixture
-def clock(folder):
-    """A library that puts a process's date off by YK_CLOCK_OFF seconds."""
-    made = os.path.join(folder, "clock.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, os.path.join(
-        os.path.dirname(__file__), "yk", "clock.c"), "-ldl"], check=True)
-    return made
 
 
 @pytest.mark.parametrize("minutes", [-5, 5])

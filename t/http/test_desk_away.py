@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without a database, with an unfit one, and with one that comes back."""
+import os
 import re
 import time
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -101,6 +103,33 @@ def test_a_restarted_database_is_back_within_seconds(house):
     assert hold(rig, slot, 1).status_code == 201
     rig.database.restart()
     assert back(rig, slot, 2) < 5
+
+
+def test_a_clock_set_back_keeps_nobody_out(clock, folder, own_rig):
+    """For as long as the hour that comes twice, say."""
+    off = os.path.join(folder, "off")
+    with open(off, "w", encoding="ascii") as file:
+        file.write("0")
+    rig = own_rig(clock=False, workers=4)
+    host = rig.add_host(workers=1, env={"LD_PRELOAD": clock,
+                                        "YK_CLOCK_FILE": off})
+    slot = rig.slot({"Stalls": (4, 10)})
+    for one in (rig, host):
+        one.announce(AWAY, PROBE)
+
+    def takes(place):
+        return host.booker().hold(slot, [f"Stalls-1-{place}"])
+
+    assert takes(1).status_code == 201
+    rig.database.stop()
+    for _ in range(8):
+        is_away(takes(2))
+    with open(off, "w", encoding="ascii") as file:
+        file.write("-3600")
+    date = parsedate_to_datetime(host.get("/yoyaku/").headers["Date"])
+    assert date.timestamp() < time.time() - 3000, "its clock is not off"
+    rig.database.start()
+    until(lambda: takes(2).status_code == 201, 10, "holds are taken again")
 
 
 UNFIT = [
