@@ -13,7 +13,7 @@
 
 #define WATCHDOG "_yoyaku_room_"
 #define TICK apr_time_from_msec(250)
-#define STAY_MOST apr_time_from_sec(3600)
+#define STAY_MOST 3600 /* seconds */
 
 /** What the room said of one chain of internal redirects. */
 typedef struct visit_t {
@@ -316,9 +316,11 @@ static apr_status_t overhear(ap_filter_t *f, apr_bucket_brigade *bb)
         yk_rooms_leave(shared, visit->pass);
     }
     else if (stay != NULL && apr_isdigit(*stay)) {
-        apr_time_t time = apr_time_from_sec(apr_atoi64(stay));
+        apr_int64_t seconds = apr_atoi64(stay);
 
-        yk_rooms_stay(shared, visit->pass, time < STAY_MOST ? time : STAY_MOST);
+        yk_rooms_stay(
+            shared, visit->pass,
+            apr_time_from_sec(seconds < STAY_MOST ? seconds : STAY_MOST));
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

@@ -302,6 +302,16 @@ def test_the_operator_pauses_resumes_rates_and_says(house):
     assert '"rate":"100/s"' in ctl(h, "list", "--json")
 
 
+def test_stay_for_ever_is_the_longest_stay(house):
+    h = house("active=1 rate=100/s grace=1s idle=1s visit=2s")
+    one = Visitor(h)
+    h.app.headers = {"Yoyaku-Stay": "9223372036854775807"}
+    assert one.enter() == 200
+    h.app.headers = {}
+    time.sleep(3)
+    assert room_of(h)["passes"] == 1
+
+
 def test_stay_keeps_a_pass_that_would_idle_out(house):
     h = house("active=1 rate=100/s grace=1s idle=1s visit=2s")
     one = Visitor(h)
