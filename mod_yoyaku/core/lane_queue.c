@@ -135,7 +135,7 @@ static int claim(const yk_lane_host_t *host, uint32_t number, int of_dead)
     return 1;
 }
 
-uint32_t yk_lane_record_take(const yk_lane_host_t *host)
+static uint32_t record_find(const yk_lane_host_t *host)
 {
     uint32_t first = host->worker % YK_LANE_RECORDS;
 
@@ -151,13 +151,21 @@ uint32_t yk_lane_record_take(const yk_lane_host_t *host)
     return YK_LANE_NONE;
 }
 
+/* Its owner is read first: one that is dead may have been followed by another
+ * as soon as the word says FREE. */
+static void make_free(yk_lane_record_t *record)
+{
+    uint64_t owner = atomic_load(&record->owner);
+    uint32_t word = atomic_load(&record->word);
+
+    yk_lane_word_turn(record, word, YK_LANE_FREE);
+    yk_lane_may_die();
+    atomic_compare_exchange_strong(&record->owner, &owner, 0);
+}
+
 void yk_lane_record_give(const yk_lane_host_t *host, uint32_t number)
 {
-    yk_lane_record_t *record = &host->lanes->record[number];
-    uint32_t ticket = yk_lane_word_ticket(atomic_load(&record->word));
-
-    atomic_store(&record->word, yk_lane_word(ticket, YK_LANE_FREE));
-    atomic_store(&record->owner, 0);
+    make_free(&host->lanes->record[number]);
 }
 
 /* ---- the queue ---- */
@@ -179,15 +187,6 @@ static int is_forsaken(const yk_lane_host_t *host, yk_lane_record_t *record)
 {
     return yk_lane_word_state(atomic_load(&record->word)) == YK_LANE_GONE ||
            !is_owned(host, record);
-}
-
-/* Free it, once it is unlinked. */
-static void drop(yk_lane_record_t *record)
-{
-    uint32_t word = atomic_load(&record->word);
-
-    yk_lane_word_turn(record, word, YK_LANE_FREE);
-    atomic_store(&record->owner, 0);
 }
 
 static void link_last(yk_lanes_t *lanes, yk_lane_queue_t *queue,
@@ -311,7 +310,7 @@ int yk_lane_give_up(const yk_lane_host_t *host, uint32_t lane, uint32_t number)
     }
     if (atomic_load(&record->word) == gone) {
         yk_lane_remove(host, lane, number);
-        drop(record);
+        make_free(record);
     }
     if (queue->leads == number && queue->leader == host->identity) {
         yk_lane_hand_on(host, lane);
@@ -371,7 +370,7 @@ static uint32_t gather_pass(const yk_lane_host_t *host, uint32_t lane,
         next = record->next;
         if (at != own && is_forsaken(host, record)) {
             yk_lane_remove(host, lane, at);
-            drop(record);
+            make_free(record);
         }
         else if ((record->urgent != 0) == urgent && at != own &&
                  record->realm == host->realm && n < most) {
@@ -420,7 +419,7 @@ uint32_t yk_lane_gather(const yk_lane_host_t *host, uint32_t lane, uint32_t own,
         atomic_store(&record->leader, host->identity);
         if (!waits(yk_lane_word_state(word)) ||
             !yk_lane_word_turn(record, word, YK_LANE_TAKEN)) {
-            drop(record); /* given up in this moment */
+            make_free(record); /* given up in this moment */
             continue;
         }
         words[taken] = yk_lane_word(yk_lane_word_ticket(word), YK_LANE_TAKEN);
@@ -462,7 +461,7 @@ static uint32_t choose(const yk_lane_host_t *host, uint32_t lane)
         next = record->next;
         if (is_forsaken(host, record)) {
             yk_lane_remove(host, lane, at);
-            drop(record);
+            make_free(record);
         }
         else if (chosen == YK_LANE_NONE ||
                  (record->has_line && !lanes->record[chosen].has_line)) {
@@ -495,4 +494,34 @@ void yk_lane_hand_on(const yk_lane_host_t *host, uint32_t lane)
             return;
         }
     }
+}
+
+/* The dead are dropped by whoever goes through their queue. Here by somebody
+ * who has no record to stand in one with: perhaps nobody goes there any more.
+ * @return 1: some were */
+static int drop_dead(const yk_lane_host_t *host)
+{
+    int dropped = 0;
+
+    for (uint32_t i = 0; i < YK_LANE_RECORDS; i++) {
+        yk_lane_record_t *record = &host->lanes->record[i];
+        uint32_t lane = record->lane;
+
+        if (lane < YK_LANES && is_in_queue(record, lane) &&
+            is_forsaken(host, record) &&
+            yk_lane_lock(host, lane, 0) == APR_SUCCESS) {
+            (void)choose(host, lane);
+            yk_lane_unlock(host, lane);
+            dropped = 1;
+        }
+    }
+    return dropped;
+}
+
+uint32_t yk_lane_record_take(const yk_lane_host_t *host)
+{
+    uint32_t number = record_find(host);
+
+    return number == YK_LANE_NONE && drop_dead(host) ? record_find(host)
+                                                     : number;
 }

@@ -23,7 +23,8 @@ uint32_t yk_lane_word_ticket(uint32_t word);
 int yk_lane_word_turn(yk_lane_record_t *record, uint32_t from,
                       yk_lane_word_e state);
 
-/** Take a free record (or one of a dead owner). Its word is WRITING.
+/** Take a free record (or one of a dead owner). Its word is WRITING. Not under
+ *  a lane's lock.
  *  @return its number, or YK_LANE_NONE */
 uint32_t yk_lane_record_take(const yk_lane_host_t *host);
 void yk_lane_record_give(const yk_lane_host_t *host, uint32_t number);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../../../mod_yoyaku/core/lane_queue.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "core.h"
 
@@ -208,6 +210,70 @@ START_TEST(only_wishes_for_ones_own_database_are_taken)
 }
 END_TEST
 
+/* All were killed while they waited, each record in a queue by then, and
+ * nobody has a wish for those slots any more. */
+START_TEST(the_records_of_the_dead_are_found_in_any_queue)
+{
+    uint64_t me = host.identity;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    host.identity = yk_worker_identity((uint32_t)pid);
+    for (uint32_t i = 0; i < YK_LANE_RECORDS; i++) {
+        uint32_t number = yk_lane_record_take(&host);
+
+        ck_assert_uint_ne(number, YK_LANE_NONE);
+        yk_lane_append(&host, number % YK_LANES, number);
+    }
+    ck_assert_uint_eq(yk_lane_record_take(&host), YK_LANE_NONE);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    host.identity = me;
+    for (uint32_t i = 0; i < YK_LANE_RECORDS; i++) {
+        ck_assert_uint_ne(yk_lane_record_take(&host), YK_LANE_NONE);
+    }
+    ck_assert_uint_eq(lanes->lane[LANE].length, 0);
+    ck_assert_uint_eq(lanes->lane[LANE].head, YK_LANE_NONE);
+}
+END_TEST
+
+static uint32_t taken;
+
+static void somebody_takes_one(void)
+{
+    if (state_of(0) == YK_LANE_FREE) {
+        yk_lane_step = NULL;
+        taken = yk_lane_record_take(&host);
+    }
+}
+
+/* It is free the moment its word says so: somebody was waiting for one. */
+START_TEST(a_record_of_the_dead_is_not_given_twice)
+{
+    uint64_t me = host.identity;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    for (uint32_t i = 0; i < YK_LANE_RECORDS; i++) {
+        host.identity = i == 0 ? yk_worker_identity((uint32_t)pid) : me;
+        ck_assert_uint_eq(yk_lane_record_take(&host), i);
+    }
+    yk_lane_append(&host, LANE, 0);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    yk_lane_step = somebody_takes_one;
+    yk_lane_hand_on(&host, LANE);
+    ck_assert_uint_eq(taken, 0);
+    ck_assert_uint_eq(atomic_load(&lanes->record[0].owner), me);
+}
+END_TEST
+
 /* Whoever was to lead was stopped for long before he looked into the queue:
  * his wish is in another one's batch by now. */
 START_TEST(whose_wish_another_has_taken_leads_nothing)
@@ -237,6 +303,8 @@ Suite *lane_queue_suite(void)
     tcase_add_test(tcase, who_was_put_off_is_first_in_the_next_batch);
     tcase_add_test(tcase, who_has_a_connection_leads);
     tcase_add_test(tcase, only_wishes_for_ones_own_database_are_taken);
+    tcase_add_test(tcase, the_records_of_the_dead_are_found_in_any_queue);
+    tcase_add_test(tcase, a_record_of_the_dead_is_not_given_twice);
     tcase_add_test(tcase, whose_wish_another_has_taken_leads_nothing);
     suite_add_tcase(suite, tcase);
     return suite;
