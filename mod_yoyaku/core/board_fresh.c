@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
+#include "yoyaku/pool.h"
 
 /* Without room: so long one waits for another who makes the document. */
 #define OVERFLOW_WAIT (APR_USEC_PER_SEC / 5)
@@ -74,11 +75,15 @@ static apr_status_t read_shared(yk_boards_t *boards, const yk_board_ref_t *ref,
 }
 
 static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
-                             const yk_board_source_t *source, apr_pool_t *ptemp)
+                             const yk_board_source_t *source, apr_pool_t *p)
 {
     entry_t *e = &boards->entries[ref->entry];
-    apr_status_t rv;
+    apr_pool_t *ptemp;
+    apr_status_t rv = yk_pool_apart(&ptemp, p);
 
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
     if (!atomic_load(&e->is_read) &&
         yk_board_relay_start(boards, ref, ptemp) == APR_SUCCESS) {
         rv = yk_board_read_journal(boards, ref, source, ptemp);
@@ -89,6 +94,7 @@ static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
     else {
         rv = read_shared(boards, ref, source, ptemp);
     }
+    yk_pool_apart_end(ptemp);
     atomic_store(&e->failed_us,
                  rv != APR_SUCCESS && rv != APR_NOTFOUND ? yk_state_now() : 0);
     return rv;
@@ -285,10 +291,9 @@ apr_status_t yk_board_overflow(yk_boards_t *boards, yk_board_answer_t *answer,
         return APR_SUCCESS;
     }
     rv = APR_TIMEUP;
-    if (overflow_allowed(boards)) {
-        apr_pool_create(&ptemp, p);
+    if (overflow_allowed(boards) && yk_pool_apart(&ptemp, p) == APR_SUCCESS) {
         rv = answer_alone(boards, answer, form, slot, source, ptemp, p);
-        apr_pool_destroy(ptemp);
+        yk_pool_apart_end(ptemp);
     }
     if (flies) {
         yk_board_relay_land(boards, slot->slot_id);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/catalogue.h"
 #include "yoyaku/log.h"
+#include "yoyaku/pool.h"
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_thread_mutex.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <string.h>
 
 /*
@@ -137,22 +135,14 @@ static void make_way(yk_catalogue_t *c)
 static apr_status_t plan_compile(yk_catalogue_t *c, yk_store_t *store,
                                  uint64_t hall_id, const char *path)
 {
-    apr_allocator_t *allocator;
     apr_pool_t *ptemp;
     yk_hall_t *hall;
-    apr_status_t rv = apr_allocator_create(&allocator);
+    apr_status_t rv = yk_pool_apart(&ptemp, c->p);
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    /* Once in the life of a hall one worker has all of it in memory: an
-     * allocator of its own, so that nothing of that stays with it. */
-    rv = apr_pool_create_ex(&ptemp, c->p, NULL, allocator);
-    if (rv != APR_SUCCESS) {
-        apr_allocator_destroy(allocator);
-        return rv;
-    }
-    apr_allocator_owner_set(allocator, ptemp);
+    /* Once in the life of a hall one worker has all of it in memory. */
     rv = yk_store_hall(store, &hall, hall_id, ptemp);
     if (rv == APR_SUCCESS) {
         rv = yk_plan_write(hall, path, ptemp);
@@ -163,10 +153,7 @@ static apr_status_t plan_compile(yk_catalogue_t *c, yk_store_t *store,
                    c->folder);
         }
     }
-    apr_pool_destroy(ptemp);
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
+    yk_pool_apart_end(ptemp);
     return rv;
 }
 

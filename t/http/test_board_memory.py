@@ -10,7 +10,7 @@ import time
 import pytest
 import requests
 
-from servers import until
+from servers import Memcached, until
 from yk import board
 from yk.booker import Booker
 
@@ -430,9 +430,19 @@ def own_kb(pid):
                     if line.startswith("RssAnon:"))
 
 
+@pytest.fixture
+def cache(tmp_path):
+    made = Memcached(str(tmp_path)).start()
+    yield made
+    made.stop()
+
+
 @pytest.mark.prefork
-def test_a_workers_own_memory_does_not_grow_with_the_hall(own_rig):
-    rig = own_rig(workers=1, conf="KeepAlive Off\n")
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "memcached"])
+def test_a_workers_own_memory_does_not_grow_with_the_hall(own_rig, cache,
+                                                          shared):
+    conf = f"YoyakuMemcached {cache.address}\n" if shared else ""
+    rig = own_rig(workers=1, conf="KeepAlive Off\n" + conf)
     rig.announce("AH00161")
     small = rig.slot({"Stalls": (5, 40)})
     large = rig.slot({f"Block {i}": (50, 40) for i in range(40)})
