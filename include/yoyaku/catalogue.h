@@ -28,6 +28,10 @@ typedef struct yk_catalogue_t yk_catalogue_t;
 apr_status_t yk_catalogue_create(yk_catalogue_t **catalogue,
                                  const char *folder, apr_pool_t *p);
 
+/** This process ends, maybe inside a signal handler: from now on the end of a
+ *  pool that was handed a slot touches no catalogue, which may be gone first. */
+void yk_catalogue_abandon(void);
+
 /**
  * A slot by key, from memory or else from the book, with its plan.
  * @param fresh 1: read it from the book now

@@ -33,6 +33,13 @@ struct yk_catalogue_t {
     apr_uint64_t tick;
 };
 
+static volatile int abandoned;
+
+void yk_catalogue_abandon(void)
+{
+    abandoned = 1;
+}
+
 apr_status_t yk_catalogue_create(yk_catalogue_t **catalogue, const char *folder,
                                  apr_pool_t *p)
 {
@@ -94,8 +101,12 @@ static void unlist(entry_t *e)
 static apr_status_t let_go(void *data)
 {
     entry_t *e = data;
-    yk_catalogue_t *c = e->c;
+    yk_catalogue_t *c;
 
+    if (abandoned) {
+        return APR_SUCCESS; /* the catalogue may be gone before the pool */
+    }
+    c = e->c;
     apr_thread_mutex_lock(c->mutex);
     e->holders--;
     bury_if_unused(e);

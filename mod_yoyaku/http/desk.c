@@ -129,6 +129,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 static apr_status_t abandon(void *data)
 {
     yk_http_desk_dbd_abandon();
+    yk_catalogue_abandon();
     return APR_SUCCESS;
 }
 

@@ -301,3 +301,40 @@ def test_a_database_in_trouble_under_load(trouble, shaky):
     load.judge()
     assert not rig.complaints()
     rig.verify_book([slot])
+
+
+@pytest.mark.own
+@pytest.mark.prefork
+def test_a_worker_told_to_end_in_the_middle_does_not_crash(own_rig):
+    """Its pools are cleaned up in the signal handler, in no order that the
+    request knows of; the server's log is read at the end."""
+    rig = own_rig(conf="YoyakuConnections 1\nKeepAlive Off\n", workers=24)
+    rig.announce("AH00161", r"\[dbd:", r"yoyaku:(warn|error)")
+    slot = rig.slot({"Stalls": (10, 40)})
+    stop, ended = threading.Event(), 0
+
+    def knock(n):
+        while not stop.is_set():
+            try:
+                rig.booker().hold(slot, places=[f"Stalls-{1 + n}-{1 + n}"])
+            except OSError:
+                pass
+
+    crowd = [threading.Thread(target=knock, args=(n,)) for n in range(10)]
+    for one in crowd:
+        one.start()
+    until = time.monotonic() + 8
+    while time.monotonic() < until:
+        for pid in rig.host.children()[:1]:
+            try:
+                os.kill(pid, signal.SIGTERM)
+                ended += 1
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+    stop.set()
+    for one in crowd:
+        one.join()
+    assert ended > 50
+    rig.until(lambda: rig.booker().hold(
+        slot, places=["Stalls-10-40"]).status_code == 201, 10, "service")
