@@ -350,7 +350,7 @@ def test_the_operator_sets_resets_releases_refuses_and_zeroes(house):
     ctl(h, "reset", "app")
     assert h.rule("app")["in_force"]["limit"] == 1
     assert "app: 4 that waited run." in ctl(h, "release", "app").stdout
-    until(lambda: len(h.app.inside) == 6, 2, "all inside")
+    until(lambda: len(h.app.inside) == 6, 10, "all inside")
     late = h.come("/app/late")
     h.await_rule("app", queued=1)
     ctl(h, "refuse", "app")
