@@ -4,6 +4,12 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#else
+#include <openssl/hmac.h>
+#endif
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -73,41 +79,52 @@ void yk_secret_hash_parts(yk_hash_t *hash, const char *part, ...)
     EVP_MD_CTX_free(context);
 }
 
-/* RFC 2104, by hand for the same reason: HMAC() looks up twice. */
-#define HMAC_BLOCK 64
-#define INNER 0x36
-#define OUTER 0x5c
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+/* HMAC() looks its two algorithms up each time; this one has them, and what is
+ * computed is computed in copies of it. */
+static const EVP_MAC_CTX *hmac(void)
+{
+    static _Atomic(EVP_MAC_CTX *) kept;
+    EVP_MAC_CTX *found = atomic_load_explicit(&kept, memory_order_acquire);
+
+    if (found == NULL) {
+        char digest[] = "SHA256";
+        const OSSL_PARAM params[] = {
+            OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+            OSSL_PARAM_construct_end()};
+        EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+        EVP_MAC_CTX *none = NULL, *made = EVP_MAC_CTX_new(mac);
+
+        EVP_MAC_free(mac);
+        must(made != NULL && EVP_MAC_CTX_set_params(made, params) == 1);
+        if (atomic_compare_exchange_strong(&kept, &none, made)) {
+            return made;
+        }
+        EVP_MAC_CTX_free(made);
+        found = none;
+    }
+    return found;
+}
 
 void yk_secret_hmac(yk_hash_t *mac, const void *key, apr_size_t key_len,
                     const void *bytes, apr_size_t len)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    unsigned char pad[HMAC_BLOCK] = {0};
+    EVP_MAC_CTX *context = EVP_MAC_CTX_dup(hmac());
+    apr_size_t out;
 
-    must(context != NULL);
-    if (key_len > sizeof(pad)) {
-        must(EVP_Digest(key, key_len, pad, NULL, sha256(), NULL) == 1);
-    }
-    else {
-        memcpy(pad, key, key_len);
-    }
-    for (apr_size_t i = 0; i < sizeof(pad); i++) {
-        pad[i] ^= INNER;
-    }
-    must(EVP_DigestInit_ex(context, sha256(), NULL) == 1 &&
-         EVP_DigestUpdate(context, pad, sizeof(pad)) == 1 &&
-         EVP_DigestUpdate(context, bytes, len) == 1 &&
-         EVP_DigestFinal_ex(context, mac->bytes, NULL) == 1);
-    for (apr_size_t i = 0; i < sizeof(pad); i++) {
-        pad[i] ^= INNER ^ OUTER;
-    }
-    must(EVP_DigestInit_ex(context, sha256(), NULL) == 1 &&
-         EVP_DigestUpdate(context, pad, sizeof(pad)) == 1 &&
-         EVP_DigestUpdate(context, mac->bytes, sizeof(mac->bytes)) == 1 &&
-         EVP_DigestFinal_ex(context, mac->bytes, NULL) == 1);
-    EVP_MD_CTX_free(context);
-    OPENSSL_cleanse(pad, sizeof(pad));
+    must(context != NULL && EVP_MAC_init(context, key, key_len, NULL) == 1 &&
+         EVP_MAC_update(context, bytes, len) == 1 &&
+         EVP_MAC_final(context, mac->bytes, &out, sizeof(mac->bytes)) == 1);
+    EVP_MAC_CTX_free(context);
 }
+#else
+void yk_secret_hmac(yk_hash_t *mac, const void *key, apr_size_t key_len,
+                    const void *bytes, apr_size_t len)
+{
+    must(HMAC(EVP_sha256(), key, (int)key_len, bytes, len, mac->bytes, NULL) !=
+         NULL);
+}
+#endif
 
 int yk_secret_equal(const void *a, const void *b, apr_size_t len)
 {
