@@ -93,29 +93,6 @@ static void leave_alone(yk_turn_t *turns, uint32_t n)
     }
 }
 
-/* Did somebody else hold a row that is not waited for? */
-static int is_skipped(const yk_deed_t *deed)
-{
-    for (uint32_t i = 0; i < deed->nanchors; i++) {
-        const yk_anchor_key_t *key = &deed->anchors[i];
-
-        if (key->kind == YK_ANCHOR_BOOKER &&
-            !yk_ledger_anchor(deed->ledger, key->kind, key->owner, key->no)
-                 ->found) {
-            return 1;
-        }
-    }
-    for (uint32_t i = 0; i < deed->nplaces; i++) {
-        const yk_place_t *place = &deed->places[i];
-
-        if (!yk_ledger_place(deed->ledger, place->slot_id, place->place_no)
-                 ->found) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* One deed against the locked rows and what those before it took. Stays OPEN
  * when its answer depends on the COMMIT. */
 static void decide_one(yk_turn_t *turn)
@@ -125,7 +102,7 @@ static void decide_one(yk_turn_t *turn)
     yk_verdict_e verdict;
 
     deed->reply->now_us = deed->ledger->now_us;
-    if (!turn->was_next && is_skipped(deed)) {
+    if (!turn->was_next && yk_deed_lacks(deed, 1)) {
         turn->turn = YK_TURN_NEXT;
         return;
     }

@@ -43,26 +43,19 @@ void yk_catalogue_abandon(void)
 apr_status_t yk_catalogue_create(yk_catalogue_t **catalogue, const char *folder,
                                  apr_pool_t *p)
 {
-    apr_allocator_t *allocator;
     apr_thread_mutex_t *mutex;
     apr_pool_t *own;
     yk_catalogue_t *c;
-    apr_status_t rv = apr_allocator_create(&allocator);
+    apr_status_t rv = yk_pool_apart(&own, p);
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    rv = apr_pool_create_ex(&own, p, NULL, allocator);
-    if (rv != APR_SUCCESS) {
-        apr_allocator_destroy(allocator);
-        return rv;
-    }
-    apr_allocator_owner_set(allocator, own);
     rv = apr_thread_mutex_create(&mutex, APR_THREAD_MUTEX_DEFAULT, own);
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    apr_allocator_mutex_set(allocator, mutex);
+    apr_allocator_mutex_set(apr_pool_allocator_get(own), mutex);
     c = apr_pcalloc(own, sizeof(*c));
     c->p = own;
     c->folder = apr_pstrdup(own, folder);

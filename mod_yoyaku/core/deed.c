@@ -144,32 +144,32 @@ apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger)
     return rv;
 }
 
-/* Have all rows come back? Under SKIP LOCKED some may not have. */
-static int rows_are_there(const yk_deed_t *deed)
+int yk_deed_lacks(const yk_deed_t *deed, int skipped)
 {
     yk_ledger_t *l = deed->ledger;
 
     for (uint32_t i = 0; i < deed->nanchors; i++) {
         const yk_anchor_key_t *key = &deed->anchors[i];
 
-        if (!yk_ledger_anchor(l, key->kind, key->owner, key->no)->found) {
-            return 0;
+        if ((!skipped || key->kind == YK_ANCHOR_BOOKER) &&
+            !yk_ledger_anchor(l, key->kind, key->owner, key->no)->found) {
+            return 1;
         }
     }
     for (uint32_t i = 0; i < deed->nplaces; i++) {
         const yk_place_t *place = &deed->places[i];
 
         if (!yk_ledger_place(l, place->slot_id, place->place_no)->found) {
-            return 0;
+            return 1;
         }
     }
-    return 1;
+    return 0;
 }
 
 int yk_deed_plan_holds(yk_deed_t *deed)
 {
     yk_ledger_t *l = deed->ledger;
-    int holds = rows_are_there(deed);
+    int holds = !yk_deed_lacks(deed, 0);
 
     for (uint32_t i = 0; i < deed->nslots; i++) {
         const yk_slot_t *slot = deed->slots[i];

@@ -99,6 +99,10 @@ apr_status_t yk_deed_run(yk_deed_t *deed);
 
 /** Plan into a ledger that is not locked yet; deed->pt is set. */
 apr_status_t yk_deed_plan(yk_deed_t *deed, yk_ledger_t *ledger);
+/** After the locks: did a row not come back?
+ *  @param skipped 1: of those that SKIP LOCKED passes by, because somebody else
+ *         has them; 0: of all */
+int yk_deed_lacks(const yk_deed_t *deed, int skipped);
 /** After the locks: is what the plan rested on still so? */
 int yk_deed_plan_holds(yk_deed_t *deed);
 /** The row of its idempotency key, or NULL without one. */
