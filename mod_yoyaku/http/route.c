@@ -78,15 +78,20 @@ static int segment_fits(yk_http_call_t *call, const char *name,
     return 1;
 }
 
-/** @return 1 when the path has this pattern's form, whatever stands in the
- *  segments that {..} leaves open */
-static int path_looks(const char *pattern, const char *path)
+/**
+ * @param call takes what stands in the segments that {..} leaves open; NULL:
+ *        only whether the path has this pattern's form, whatever stands there
+ * @return 0: it has not, or a segment is unfit
+ */
+static int path_fits(yk_http_call_t *call, const char *pattern,
+                     const char *path)
 {
     while (*pattern != '\0') {
         if (*pattern == '{') {
             apr_size_t len = strcspn(path, "/");
 
-            if (len == 0) {
+            if (len == 0 ||
+                (call != NULL && !segment_fits(call, pattern, path, len))) {
                 return 0;
             }
             pattern = strchr(pattern, '}') + 1;
@@ -97,28 +102,6 @@ static int path_looks(const char *pattern, const char *path)
         }
     }
     return *path == '\0';
-}
-
-/** Take the open segments of a path that looks so. @return 0: one is unfit */
-static int path_take(yk_http_call_t *call, const char *pattern,
-                     const char *path)
-{
-    while (*pattern != '\0') {
-        if (*pattern == '{') {
-            apr_size_t len = strcspn(path, "/");
-
-            if (!segment_fits(call, pattern, path, len)) {
-                return 0;
-            }
-            pattern = strchr(pattern, '}') + 1;
-            path += len;
-        }
-        else {
-            pattern++;
-            path++;
-        }
-    }
-    return 1;
 }
 
 static const route_t *routes_of(const yk_http_call_t *call)
@@ -132,11 +115,11 @@ static const route_t *route_find(yk_http_call_t *call, int *known,
 {
     *known = 0;
     for (const route_t *route = routes_of(call); route->path != NULL; route++) {
-        if (!path_looks(route->path, path)) {
+        if (!path_fits(NULL, route->path, path)) {
             continue;
         }
         /* routes that look alike leave the same segments open */
-        if (!*known && !path_take(call, route->path, path)) {
+        if (!*known && !path_fits(call, route->path, path)) {
             return NULL;
         }
         *known = 1;
@@ -153,7 +136,7 @@ static const char *allow_of(const yk_http_call_t *call, const char *path)
     const char *allow = "";
 
     for (const route_t *route = routes_of(call); route->path != NULL; route++) {
-        if (path_looks(route->path, path)) {
+        if (path_fits(NULL, route->path, path)) {
             allow = apr_pstrcat(
                 call->r->pool, allow, *allow ? ", " : "", route->method,
                 strcmp(route->method, "GET") == 0 ? ", HEAD" : "", NULL);
