@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 
-from servers import Database, Httpd, Memcached, ServerError, free_port
+from servers import (PAGES, Database, Httpd, Memcached, ServerError,
+                     free_port)
 
 from . import packages
 
@@ -29,20 +30,11 @@ SHIPPED = ROOT / "conf.d" / "yoyaku.conf"
 SLOT, TARIFF, PRICE = "demo", "standard", ("45.00", "EUR")
 SOCKET_BYTES = 100
 
-CONF = """
+CONF = PAGES + """
 <Location "/yoyaku">
     <IfDirective YoyakuConfirm>
         YoyakuConfirm booker
     </IfDirective>
-</Location>
-<Location "/yoyaku-status">
-    SetHandler yoyaku-status
-</Location>
-<Location "/yoyaku-metrics">
-    SetHandler yoyaku-metrics
-</Location>
-<Location "/yoyaku-health">
-    SetHandler yoyaku-health
 </Location>
 <Location "/server-status">
     SetHandler server-status

@@ -6,9 +6,9 @@ the other runs. Python's own library only: this works on a machine that has
 nothing but python3.
 """
 from .database import Database
-from .httpd import Httpd
+from .httpd import PAGES, Httpd
 from .memcached import Memcached
 from .process import Process, ServerError, free_port, until
 
-__all__ = ["Database", "Httpd", "Memcached", "Process", "ServerError",
-           "free_port", "until"]
+__all__ = ["PAGES", "Database", "Httpd", "Memcached", "Process",
+           "ServerError", "free_port", "until"]

@@ -18,6 +18,19 @@ unixd rewrite watchdog dbd""".split()
 # since it is bound before the last check of the configuration.
 READY = "resuming normal operations"
 
+# Where the module's pages about itself stand.
+PAGES = """
+<Location "/yoyaku-status">
+    SetHandler yoyaku-status
+</Location>
+<Location "/yoyaku-metrics">
+    SetHandler yoyaku-metrics
+</Location>
+<Location "/yoyaku-health">
+    SetHandler yoyaku-health
+</Location>
+"""
+
 
 def _apxs(question, fallback):
     apxs = shutil.which("apxs") or shutil.which("apxs2")

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 
-from servers import Httpd, until
+from servers import PAGES, Httpd, until
 
 
 class Application:
@@ -121,19 +121,6 @@ class Client(threading.Thread):
         self.done_at = time.monotonic()
 
 
-STATUS = """
-<Location "/yoyaku-status">
-    SetHandler yoyaku-status
-</Location>
-<Location "/yoyaku-metrics">
-    SetHandler yoyaku-metrics
-</Location>
-<Location "/yoyaku-health">
-    SetHandler yoyaku-health
-</Location>
-"""
-
-
 class House:
     """A server with an application under /app."""
 
@@ -150,7 +137,7 @@ class House:
 
     def text(self, conf):
         return (f'ProxyPass "/app" "http://127.0.0.1:{self.app.port}/app" '
-                f"disablereuse=on\nProxyTimeout 100\n{STATUS}\n{conf}")
+                f"disablereuse=on\nProxyTimeout 100\n{PAGES}\n{conf}")
 
     def start(self):
         self.httpd.start()

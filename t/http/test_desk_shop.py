@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from servers import PAGES
 from yk.exact import crowd
 
 PRICED = {"adult": "20.00"}
@@ -127,16 +128,7 @@ def test_confirmed_at_the_very_moment_by_booker_and_shop_is_the_shops(priced):
     assert rig.shop().order(booker.number).json()["payment"] == "p"
 
 
-PAGES = """
-<Location "/yoyaku-status">
-    SetHandler yoyaku-status
-</Location>
-<Location "/yoyaku-metrics">
-    SetHandler yoyaku-metrics
-</Location>
-<Location "/yoyaku-health">
-    SetHandler yoyaku-health
-</Location>
+NOTED = PAGES + """
 LogLevel debug yoyaku:trace8 dbd:trace8
 """
 
@@ -146,7 +138,7 @@ def test_a_token_is_read_in_no_page_no_log_and_no_table(rig):
     is its own affair), successful and refused, by header and
     cookie; then every page of status is read, while a hold is under way too."""
     slot = rig.slot({"Stalls": (2, 8)}, prices=PRICED)
-    host = rig.add_host(conf=PAGES)
+    host = rig.add_host(conf=NOTED)
     tokens, seen = set(), {}
     try:
         for cookies in (False, True):
