@@ -2,19 +2,12 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* mkostemp */
 #endif
-#include <httpd.h>
-
-#include <apr_atomic.h>
-#include <apr_shm.h>
-#include <apr_strings.h>
+#include "../arm.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <http_config.h>
 #include <http_log.h>
-#include <http_protocol.h>
 #include <http_request.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,22 +30,13 @@ extern module AP_MODULE_DECLARE_DATA load_heavy_module;
 #define PAGE 4096
 #define MB ((apr_size_t)1024 * 1024)
 
-static apr_shm_t *shm;
 static const char *folder = "/tmp";
 static apr_size_t memory_mb = 16, weight_mb;
 static int passes = 4, wait_ms = 20;
 
-static apr_uint32_t *counter(void)
-{
-    return apr_shm_baseaddr_get(shm);
-}
-
 static int reply(request_rec *r, const char *bytes)
 {
-    ap_set_content_type(r, "text/plain");
-    ap_set_content_length(r, (apr_off_t)strlen(bytes));
-    ap_rputs(bytes, r);
-    return OK;
+    return arm_reply(r, "text/plain", bytes, strlen(bytes));
 }
 
 /* Mapped anew for each request, as an application that builds its world. */
@@ -113,10 +97,9 @@ static int handler(request_rec *r)
         return DECLINED;
     }
     if (strcmp(r->uri, "/heavy/count") == 0) {
-        return reply(
-            r, apr_psprintf(r->pool, "%u\n", apr_atomic_read32(counter())));
+        return arm_reply_count(r, "text/plain");
     }
-    apr_atomic_inc32(counter());
+    apr_atomic_inc32(arm_counter());
     weigh();
     if (strncmp(r->uri, "/heavy/task", 11) == 0) {
         return task(r);
@@ -157,14 +140,6 @@ static const char *set_wait(cmd_parms *cmd, void *dummy, const char *value)
     return NULL;
 }
 
-static int post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
-                       server_rec *s)
-{
-    return apr_shm_create(&shm, sizeof(apr_uint32_t), NULL, p) == APR_SUCCESS
-               ? OK
-               : HTTP_INTERNAL_SERVER_ERROR;
-}
-
 static const command_rec directives[] = {
     AP_INIT_TAKE1("LoadHeavyFolder", set_folder, NULL, RSRC_CONF,
                   "where the memory of /heavy/task lies"),
@@ -180,7 +155,7 @@ static const command_rec directives[] = {
 
 static void hooks(apr_pool_t *p)
 {
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(arm_begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <httpd.h>
-#include <http_config.h>
-#include <http_protocol.h>
-#include <apr_atomic.h>
-#include <apr_shm.h>
-#include <apr_strings.h>
+#include "../arm.h"
 #include <libmemcached/memcached.h>
 #include <stdlib.h>
 
@@ -22,14 +17,8 @@ extern module AP_MODULE_DECLARE_DATA load_memcached_module;
 #define BOARDS "/pass/board/"
 #define WAIT_MS 500
 
-static apr_shm_t *shm;
 static const char *server;
 static _Thread_local memcached_st *line;
-
-static apr_uint32_t *counter(void)
-{
-    return apr_shm_baseaddr_get(shm);
-}
 
 static memcached_st *line_open(apr_pool_t *p)
 {
@@ -47,10 +36,7 @@ static memcached_st *line_open(apr_pool_t *p)
 
 static int reply(request_rec *r, const char *bytes, apr_size_t len)
 {
-    ap_set_content_type(r, "application/json");
-    ap_set_content_length(r, (apr_off_t)len);
-    ap_rwrite(bytes, (int)len, r);
-    return OK;
+    return arm_reply(r, "application/json", bytes, len);
 }
 
 static int send_board(request_rec *r)
@@ -78,31 +64,20 @@ static int send_board(request_rec *r)
 
 static int handler(request_rec *r)
 {
-    const char *text;
-
     if (r->handler == NULL || strcmp(r->handler, "load-memcached") != 0) {
         return DECLINED;
     }
     if (strncmp(r->uri, BOARDS, strlen(BOARDS)) == 0) {
-        apr_atomic_inc32(counter());
+        apr_atomic_inc32(arm_counter());
         return send_board(r);
     }
-    text = apr_psprintf(r->pool, "%u\n", apr_atomic_read32(counter()));
-    return reply(r, text, strlen(text));
+    return arm_reply_count(r, "application/json");
 }
 
 static const char *set_server(cmd_parms *cmd, void *dummy, const char *value)
 {
     server = value;
     return NULL;
-}
-
-static int post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
-                       server_rec *s)
-{
-    return apr_shm_create(&shm, sizeof(apr_uint32_t), NULL, p) == APR_SUCCESS
-               ? OK
-               : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static const command_rec directives[] = {AP_INIT_TAKE1("LoadMemcachedServer",
@@ -112,7 +87,7 @@ static const command_rec directives[] = {AP_INIT_TAKE1("LoadMemcachedServer",
 
 static void hooks(apr_pool_t *p)
 {
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(arm_begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

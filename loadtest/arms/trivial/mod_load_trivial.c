@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <httpd.h>
-#include <http_config.h>
-#include <http_protocol.h>
+#include "../arm.h"
 #include <http_request.h>
-#include <apr_atomic.h>
-#include <apr_shm.h>
-#include <apr_strings.h>
 #include <stdlib.h>
 
 /*
@@ -24,7 +19,6 @@ extern module AP_MODULE_DECLARE_DATA load_trivial_module;
 
 #define BOARD_TAG "\"trivial-board\""
 
-static apr_shm_t *shm;
 static char *board;
 static apr_size_t board_len;
 
@@ -45,17 +39,9 @@ static const char released[] =
     "{\"number\":\"0TR1V1A100000\",\"state\":\"released\",\"expires\":null,"
     "\"seconds_left\":0," ONE_LINE;
 
-static apr_uint32_t *counter(void)
-{
-    return apr_shm_baseaddr_get(shm);
-}
-
 static int reply(request_rec *r, const char *bytes, apr_size_t len)
 {
-    ap_set_content_type(r, "application/json");
-    ap_set_content_length(r, (apr_off_t)len);
-    ap_rwrite(bytes, (int)len, r);
-    return OK;
+    return arm_reply(r, "application/json", bytes, len);
 }
 
 static int send_board(request_rec *r)
@@ -77,11 +63,9 @@ static int handler(request_rec *r)
         return DECLINED;
     }
     if (strcmp(r->uri, "/trivial/count") == 0) {
-        const char *text =
-            apr_psprintf(r->pool, "%u\n", apr_atomic_read32(counter()));
-        return reply(r, text, strlen(text));
+        return arm_reply_count(r, "application/json");
     }
-    apr_atomic_inc32(counter());
+    apr_atomic_inc32(arm_counter());
     if (r->method_number == M_GET) {
         return send_board(r);
     }
@@ -114,14 +98,6 @@ static const char *set_board(cmd_parms *cmd, void *dummy, const char *value)
     return NULL;
 }
 
-static int post_config(apr_pool_t *p, apr_pool_t *plog, apr_pool_t *ptemp,
-                       server_rec *s)
-{
-    return apr_shm_create(&shm, sizeof(apr_uint32_t), NULL, p) == APR_SUCCESS
-               ? OK
-               : HTTP_INTERNAL_SERVER_ERROR;
-}
-
 static const command_rec directives[] = {
     AP_INIT_TAKE1("LoadTrivialBoard", set_board, NULL, RSRC_CONF,
                   "how many places the board has"),
@@ -129,7 +105,7 @@ static const command_rec directives[] = {
 
 static void hooks(apr_pool_t *p)
 {
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(arm_begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
