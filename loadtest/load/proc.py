@@ -64,25 +64,42 @@ def allowed_cpus(pids):
     return found
 
 
-def memory(pid):
-    """KiB: private, proportional, resident, marginal (what one more worker
-    takes: its own pages, its page tables, its kernel stack). A page of a shared
-    file that only this worker happens to have touched is not its own."""
-    found = {}
-    with open(f"/proc/{pid}/smaps_rollup") as file:
+def mappings(pid):
+    """One {"Rss": KiB, ...} a mapping."""
+    found = []
+    with open(f"/proc/{pid}/smaps") as file:
         for line in file:
             words = line.split()
-            if len(words) >= 2 and words[0].endswith(":") and \
-                    words[1].isdigit():
-                found[words[0][:-1]] = int(words[1])
+            if not words[0].endswith(":"):
+                found.append({})
+            elif len(words) >= 2 and words[1].isdigit():
+                found[-1][words[0][:-1]] = int(words[1])
+    return found
+
+
+def private(seen):
+    """Of a mapping, what is the process's own and nobody else's: no pages that
+    it still shares with its parent, and none of a file. A page of a file that
+    only this worker happens to have touched says Private_Clean (Private_Dirty
+    in a file system in memory), but it is the file's, and its next reader has
+    it for nothing."""
+    return min(seen.get("Private_Clean", 0) + seen.get("Private_Dirty", 0),
+               seen.get("Anonymous", 0))
+
+
+def memory(pid):
+    """KiB: private (own anonymous memory), proportional, resident, marginal
+    (what one more worker takes: its own pages, its page tables, its kernel
+    stack)."""
+    seen = mappings(pid)
     with open(f"/proc/{pid}/status") as file:
         tables = next((int(line.split()[1]) for line in file
                        if line.startswith("VmPTE")), 0)
-    private = min(found.get("Private_Clean", 0) + found.get("Private_Dirty", 0),
-                  found.get("Anonymous", 0))
-    return {"private": private, "proportional": found.get("Pss", 0),
-            "resident": found.get("Rss", 0),
-            "marginal": private + tables + KERNEL_STACK_KB}
+    own = sum(map(private, seen))
+    return {"private": own,
+            "proportional": sum(one.get("Pss", 0) for one in seen),
+            "resident": sum(one.get("Rss", 0) for one in seen),
+            "marginal": own + tables + KERNEL_STACK_KB}
 
 
 def workers_memory(pids):

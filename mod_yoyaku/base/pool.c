@@ -22,6 +22,16 @@ apr_status_t yk_pool_apart(apr_pool_t **p, apr_pool_t *parent)
     return APR_SUCCESS;
 }
 
+void *yk_pool_room(apr_pool_t *p, apr_size_t bytes)
+{
+    apr_pool_t *apart;
+
+    if (bytes <= YK_POOL_LARGE || yk_pool_apart(&apart, p) != APR_SUCCESS) {
+        return apr_palloc(p, bytes);
+    }
+    return apr_palloc(apart, bytes);
+}
+
 void yk_pool_apart_end(apr_pool_t *p)
 {
     apr_pool_destroy(p);

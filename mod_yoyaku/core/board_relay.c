@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
+#include "yoyaku/pool.h"
 #include "yoyaku/worker.h"
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -515,7 +516,7 @@ static const char *unpack(const char *gzip, apr_size_t gzip_len, apr_size_t len,
     if (len > 64 * BOARD_MOST || inflateInit2(&z, 15 + 16) != Z_OK) {
         return NULL;
     }
-    bytes = apr_palloc(p, len + 1);
+    bytes = yk_pool_room(p, len + 1);
     z.next_in = (z_const Bytef *)gzip;
     z.avail_in = (uInt)gzip_len;
     z.next_out = (Bytef *)bytes;

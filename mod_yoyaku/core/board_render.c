@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "board_memory.h"
+#include "yoyaku/pool.h"
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -176,7 +177,7 @@ static apr_status_t copy_shown(yk_boards_t *boards, const yk_board_ref_t *ref,
         if (len > boards->arena_bytes || at > boards->arena_bytes - len) {
             return APR_EAGAIN;
         }
-        bytes = apr_palloc(p, len + 1);
+        bytes = yk_pool_room(p, len + 1);
         memcpy(bytes, yk_board_at(boards, at), len);
         bytes[len] = '\0';
     }

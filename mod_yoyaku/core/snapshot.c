@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/snapshot.h"
 #include "board_memory.h"
+#include "yoyaku/pool.h"
 #include "yoyaku/text.h"
 #include <apr_strings.h>
 #include <errno.h>
@@ -79,7 +80,7 @@ apr_status_t yk_snapshot_write(const char *folder, const char *name,
 
     if (gzip == NULL) {
         apr_size_t space = yk_board_gzip_space(len);
-        char *made = apr_palloc(ptemp, space);
+        char *made = yk_pool_room(ptemp, space);
 
         gzip_len = yk_board_gzip(made, space, json, len);
         gzip = made;

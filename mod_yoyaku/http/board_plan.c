@@ -2,6 +2,7 @@
 #include "board.h"
 #include <apr_strings.h>
 #include <string.h>
+#include <yoyaku/pool.h>
 
 /*
  * The drawing never changes, so it is written to a file once, beside the plan
@@ -26,6 +27,20 @@ static apr_status_t file_open(apr_file_t **file, apr_off_t *size,
     return rv;
 }
 
+/** Once in the life of a hall; what it takes is not kept for the next one. */
+static apr_status_t drawing_write(const yk_plan_t *plan, const char *path,
+                                  apr_pool_t *p)
+{
+    apr_pool_t *ptemp;
+    apr_status_t rv = yk_pool_apart(&ptemp, p);
+
+    if (rv == APR_SUCCESS) {
+        rv = yk_plan_save(plan, path, ptemp);
+        yk_pool_apart_end(ptemp);
+    }
+    return rv;
+}
+
 static apr_status_t drawing_open(apr_file_t **file, apr_off_t *size,
                                  yk_http_call_t *call, const yk_slot_t *slot,
                                  int is_gzip)
@@ -43,7 +58,7 @@ static apr_status_t drawing_open(apr_file_t **file, apr_off_t *size,
     rv = file_open(file, size,
                    is_gzip ? apr_pstrcat(p, path, ".gz", NULL) : path, p);
     if (APR_STATUS_IS_ENOENT(rv)) {
-        rv = yk_plan_save(slot->plan, path, p);
+        rv = drawing_write(slot->plan, path, p);
         if (rv == APR_SUCCESS) {
             rv = file_open(file, size,
                            is_gzip ? apr_pstrcat(p, path, ".gz", NULL) : path,
@@ -118,9 +133,16 @@ static int section_send(yk_http_call_t *call, const yk_slot_t *slot,
 {
     const char *json = NULL;
     apr_size_t len = 0;
+    apr_pool_t *ptemp;
+    int sent;
 
-    yk_plan_document(slot->plan, &json, &len, section_no, call->r->pool);
-    return yk_http_reply_bytes(call, HTTP_OK, "application/json", json, len);
+    if (yk_pool_apart(&ptemp, call->r->pool) != APR_SUCCESS) {
+        return yk_http_reply_status(call, APR_ENOMEM);
+    }
+    yk_plan_document(slot->plan, &json, &len, section_no, ptemp);
+    sent = yk_http_reply_bytes(call, HTTP_OK, "application/json", json, len);
+    apr_pool_destroy(ptemp); /* what is not on its way yet was copied */
+    return sent;
 }
 
 int yk_http_board_plan(yk_http_call_t *call)
