@@ -74,10 +74,19 @@ static apr_status_t read_shared(yk_boards_t *boards, const yk_board_ref_t *ref,
     return rv;
 }
 
+/* Reading the whole of a large hall goes through a megabyte in libraries; what
+ * a reading of the journal takes has a bound that has nothing to do with the
+ * hall. */
+static int is_large(const entry_t *e)
+{
+    return e->nplaces * sizeof(cell_t) > YK_POOL_LARGE;
+}
+
 static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
                              const yk_board_source_t *source, apr_pool_t *p)
 {
     entry_t *e = &boards->entries[ref->entry];
+    int64_t whole_us = e->whole_us;
     apr_pool_t *ptemp;
     apr_status_t rv = yk_pool_apart(&ptemp, p);
 
@@ -94,7 +103,12 @@ static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
     else {
         rv = read_shared(boards, ref, source, ptemp);
     }
-    yk_pool_apart_end(ptemp);
+    if (is_large(e) && (rv != APR_SUCCESS || e->whole_us != whole_us)) {
+        yk_pool_apart_end(ptemp);
+    }
+    else {
+        apr_pool_destroy(ptemp);
+    }
     atomic_store(&e->failed_us,
                  rv != APR_SUCCESS && rv != APR_NOTFOUND ? yk_state_now() : 0);
     return rv;
