@@ -59,17 +59,19 @@ static uint64_t member_of(const char *text, const char *name)
     return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What would be free if this worker ended. Untouched copies of the parent's
- * pages are not in it. */
+/* What would be free if this worker ended: no pages of files, which stay in
+ * the cache, and none that it still shares with its parent. */
 static apr_int64_t private_kb(yk_worker_t *w)
 {
-    uint64_t kb;
+    uint64_t kb, anonymous_kb;
     char text[4096];
 
     if (!read_file(text, sizeof(text), "/proc/self/smaps_rollup")) {
         return 0;
     }
-    kb = member_of(text, "Private_Clean:") + member_of(text, "Private_Dirty:");
+    kb = member_of(text, "Private_Dirty:");
+    anonymous_kb = member_of(text, "Anonymous:");
+    kb = kb < anonymous_kb ? kb : anonymous_kb;
     atomic_store(&w->private_kb, kb);
     atomic_store(&w->proportional_kb, member_of(text, "\nPss:"));
     return (apr_int64_t)kb;
@@ -99,21 +101,14 @@ static int is_time(const yk_workers_t *workers, uint32_t alive, apr_time_t now)
            now - last >= MISSED * ONE_IN / (alive > 0 ? alive : 1);
 }
 
-/* May this worker go? Of two that ask at once one goes. */
-static int may_leave(yk_workers_t *workers, yk_worker_t *w, apr_time_t now)
+/* May a worker go now, as things stood when `last` was read? */
+static int may_leave(const yk_workers_t *workers, apr_time_t now)
 {
-    uint64_t last = atomic_load(&workers->left_us);
     uint32_t alive, leaving;
 
     count(workers, &alive, &leaving);
-    if (!is_time(workers, alive, now) ||
-        (leaving > 0 && (leaving + 1) * ONE_IN > alive) ||
-        !atomic_compare_exchange_strong(&workers->left_us, &last,
-                                        (uint64_t)now)) {
-        return 0;
-    }
-    atomic_store(&w->leaving, 1);
-    return 1;
+    return is_time(workers, alive, now) &&
+           (leaving == 0 || (leaving + 1) * ONE_IN <= alive);
 }
 
 /* A kept connection was promised: its client is told with the next response,
@@ -153,8 +148,8 @@ void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
     yk_workers_t *workers;
     yk_worker_t *w;
     apr_int64_t kb;
-    uint32_t alive, leaving;
-    int is_threaded = 0;
+    uint64_t last;
+    int is_threaded = 0, may;
 
     if (throttle == NULL || yk_throttle_worker(throttle) == YK_WORKER_NONE) {
         return;
@@ -175,17 +170,20 @@ void yk_http_recycle_look(request_rec *r, apr_int64_t above_kb)
     if (is_threaded || own_kb(w) <= above_kb) {
         return;
     }
+    last = atomic_load(&workers->left_us);
+    may = may_leave(workers, now);
     /* only who might go now is worth a close look */
-    count(workers, &alive, &leaving);
-    kb = is_time(workers, alive, now)
-             ? private_kb(w)
-             : (apr_int64_t)atomic_load(&w->private_kb);
+    kb = may ? private_kb(w) : (apr_int64_t)atomic_load(&w->private_kb);
     if (kb <= above_kb) {
         return;
     }
-    if (!may_leave(workers, w, now)) {
+    /* Whoever goes puts his time there: if it still says `last`, nobody went
+     * since all were counted, and of two that ask at once one goes. */
+    if (!may || !atomic_compare_exchange_strong(&workers->left_us, &last,
+                                                (uint64_t)now)) {
         yk_stats_add(yk_http_measure_stats(), YK_TOTAL_RECYCLE_PUT_OFF, 1);
         return;
     }
+    atomic_store(&w->leaving, 1);
     leave(r, kb);
 }

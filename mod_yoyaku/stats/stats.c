@@ -157,6 +157,9 @@ void yk_stats_peak(yk_stats_t *stats, uint32_t running, uint32_t queued,
     }
 }
 
+/* FNV-1a of 32 bits and not yk_text_fnv(), which has 64: this one stands in the
+ * files, since layout 1, and with another one each rule's history of before
+ * would be nobody's. */
 static uint32_t name_hash(const char *name)
 {
     uint32_t hash = 2166136261U;
