@@ -40,6 +40,10 @@ char *yk_text_json(char *to, const char *text);
 /** Lower-case hex of bytes, from p. */
 char *yk_text_hex(const void *bytes, apr_size_t len, apr_pool_t *p);
 
+/** Read a size: "512K", "64M", "1G" (1024 each; small letters do, too), or
+ * plain bytes. @return APR_EINVAL when it is none, or more than INT64_MAX */
+apr_status_t yk_text_size(int64_t *bytes, const char *text);
+
 /* ---- money: integers of the currency's minor unit (ISO 4217) ---- */
 
 #define YK_MONEY_MAX INT64_C(99999999999999)

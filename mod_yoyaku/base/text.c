@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/text.h"
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -82,6 +83,32 @@ uint64_t yk_text_fnv(uint64_t hash, const void *bytes, apr_size_t len)
         hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
     }
     return hash;
+}
+
+apr_status_t yk_text_size(int64_t *bytes, const char *text)
+{
+    static const char units[] = "KMG";
+    const char *unit;
+    char *end;
+    int64_t n;
+    int shift = 0;
+
+    if (!apr_isdigit(*text)) {
+        return APR_EINVAL;
+    }
+    n = apr_strtoi64(text, &end, 10); /* INT64_MAX when it is more */
+    if (*end != '\0') {
+        unit = strchr(units, apr_toupper(*end));
+        if (unit == NULL || end[1] != '\0') {
+            return APR_EINVAL;
+        }
+        shift = 10 * (int)(unit - units + 1);
+    }
+    if (n > (INT64_MAX >> shift) || n == INT64_MAX) {
+        return APR_EINVAL;
+    }
+    *bytes = n << shift;
+    return APR_SUCCESS;
 }
 
 char *yk_text_json(char *to, const char *text)

@@ -2,6 +2,7 @@
 #include "board.h"
 #include <apr_lib.h>
 #include <apr_strings.h>
+#include <yoyaku/text.h>
 
 #define MEMORY (64 * 1024 * 1024)
 #define MEMORY_MIN (1024 * 1024)
@@ -68,46 +69,18 @@ apr_interval_time_t yk_http_board_age(const request_rec *r)
 
 /* ---- directives ---- */
 
-/** "64M", "512K", "1G", "1048576". @return -1: not so */
-static apr_int64_t bytes_parse(const char *arg)
-{
-    apr_int64_t n;
-    char *end = NULL;
-    int shift = 0;
-
-    if (!apr_isdigit(*arg)) {
-        return -1;
-    }
-    n = apr_strtoi64(arg, &end, 10);
-    switch (apr_toupper(*end)) {
-    case 'K':
-        shift = 10;
-        break;
-    case 'M':
-        shift = 20;
-        break;
-    case 'G':
-        shift = 30;
-        break;
-    case '\0':
-        return n;
-    default:
-        return -1;
-    }
-    return end[1] == '\0' && n <= (MEMORY_MAX >> shift) ? n << shift : -1;
-}
-
 const char *yk_http_board_set_memory(cmd_parms *cmd, void *dummy,
                                      const char *arg)
 {
     yk_http_board_server_t *conf = yk_http_server(cmd->server, YK_HTTP_BOARD);
     const char *wrong = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_int64_t n = bytes_parse(arg);
+    int64_t n;
 
     if (wrong != NULL) {
         return wrong;
     }
-    if (n < MEMORY_MIN || n > MEMORY_MAX) {
+    if (yk_text_size(&n, arg) != APR_SUCCESS || n < MEMORY_MIN ||
+        n > MEMORY_MAX) {
         return apr_psprintf(cmd->pool,
                             "YoyakuMemory: '%s' is not a size from 1M to 16G; "
                             "for example: YoyakuMemory 64M",

@@ -16,12 +16,16 @@
 #include <time.h>
 #include <util_filter.h>
 #include <yoyaku/rule.h>
+#include <yoyaku/text.h>
 #include "desk.h"
 #include "throttle.h"
 
 #define BUSY_AGE apr_time_from_msec(50)
 #define PEAK_AGE apr_time_from_msec(200)
 #define MINUTES_MIN 60
+#define DAYS_MAX (YK_STATS_MINUTES / 1440)
+#define RECYCLE_LEAST (1024 * 1024)
+#define RECYCLE_MOST (INT64_C(1024) * 1024 * 1024 * 1024)
 
 /** What one request began with. */
 typedef struct measure_t {
@@ -255,10 +259,12 @@ const char *yk_http_measure_set_history(cmd_parms *cmd, void *dummy,
         return NULL;
     }
     if (ap_timeout_parameter_parse(arg, &time, "d") != APR_SUCCESS) {
+        char *end;
+        apr_int64_t days = apr_strtoi64(arg, &end, 10);
+
         time = -1;
-        if (apr_isdigit(*arg) && arg[strspn(arg, "0123456789")] == 'd' &&
-            arg[strspn(arg, "0123456789") + 1] == '\0') {
-            time = apr_time_from_sec(atoi(arg) * 86400LL);
+        if (apr_isdigit(*arg) && strcmp(end, "d") == 0 && days <= DAYS_MAX) {
+            time = apr_time_from_sec(days * 86400);
         }
     }
     if (time < apr_time_from_sec(MINUTES_MIN * 60) ||
@@ -301,8 +307,7 @@ const char *yk_http_measure_set_recycle(cmd_parms *cmd, void *dummy,
     yk_http_measure_server_t *conf =
         yk_http_server(cmd->server, YK_HTTP_MEASURE);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_int64_t n;
-    char *unit;
+    int64_t n;
 
     if (error != NULL) {
         return error;
@@ -311,24 +316,15 @@ const char *yk_http_measure_set_recycle(cmd_parms *cmd, void *dummy,
         conf->recycle_kb = 0;
         return NULL;
     }
-    n = apr_strtoi64(arg, &unit, 10);
-    if (ap_cstr_casecmp(unit, "G") == 0) {
-        n *= 1024 * 1024;
-    }
-    else if (ap_cstr_casecmp(unit, "M") == 0) {
-        n *= 1024;
-    }
-    else if (ap_cstr_casecmp(unit, "K") != 0) {
-        n = -1;
-    }
-    if (!apr_isdigit(*arg) || n < 1024 || n > 1024LL * 1024 * 1024) {
+    if (yk_text_size(&n, arg) != APR_SUCCESS || n < RECYCLE_LEAST ||
+        n > RECYCLE_MOST) {
         return apr_psprintf(cmd->pool,
                             "YoyakuRecycleAbove: '%s' is not a size from 1M "
                             "to 1024G (K, M or G), or off; for example: "
                             "YoyakuRecycleAbove 200M",
                             arg);
     }
-    conf->recycle_kb = n;
+    conf->recycle_kb = n / 1024;
     return NULL;
 }
 

@@ -51,7 +51,7 @@ static void history_add(json_t *tree, request_rec *r)
     apr_table_t *args;
     const char *text;
     apr_time_t until = apr_time_now();
-    int64_t us = 0;
+    int64_t us = 0, wide;
     uint32_t minutes, step;
 
     ap_args_to_table(r, &args);
@@ -61,14 +61,17 @@ static void history_add(json_t *tree, request_rec *r)
     }
     if (yk_rule_time_parse(&us, text) != APR_SUCCESS &&
         strchr(text, 'd') != NULL) {
-        us = atoi(text) < DAYS ? atoi(text) * DAY : DAYS * DAY;
+        apr_int64_t days = apr_atoi64(text);
+
+        us = days < 0 ? 0 : (days < DAYS ? days : DAYS) * DAY;
     }
     minutes = us > 0 ? (uint32_t)(us / apr_time_from_sec(60)) : 60;
     minutes = minutes < 1                  ? 1
               : minutes > YK_STATS_MINUTES ? YK_STATS_MINUTES
                                            : minutes;
     text = apr_table_get(args, "step");
-    step = text != NULL && atoi(text) > 0 ? (uint32_t)atoi(text) : 1;
+    wide = text != NULL ? apr_atoi64(text) : 1;
+    step = wide < 1 ? 1 : wide > minutes ? minutes : (uint32_t)wide;
     while (minutes / step > ROWS) {
         step *= 2;
     }

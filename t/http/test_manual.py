@@ -154,6 +154,23 @@ def test_what_cannot_be_meant_is_refused_with_an_example(line, configuration):
     assert f"for example: {line.split()[0]}" in said, said
 
 
+@pytest.mark.parametrize("name, value, most", [
+    # cut to 64 or 32 bits these would lie inside
+    ("YoyakuRecycleAbove", "17592186044417G", "1024G"),
+    ("YoyakuRecycleAbove", "99999999999999999999K", "1024G"),
+    ("YoyakuRecycleAbove", "1025G", "1024G"),
+    ("YoyakuRecycleAbove", "1023K", "1M"),
+    ("YoyakuMemory", "17179869185G", "16G"),
+    ("YoyakuMemory", "17G", "16G"),
+    ("YoyakuStatusHistory", "4294967303d", "28d"),
+    ("YoyakuStatusHistory", "29d", "28d")])
+def test_what_is_too_large_is_refused_with_its_range(name, value, most,
+                                                     configuration):
+    code, said = configuration(f"{name} {value}", "-t")
+    assert code != 0, f"{name} {value} was taken"
+    assert f"{name}: '{value}'" in said and most in said, said
+
+
 @pytest.mark.parametrize("conf", [
     "DBDriver sqlite3\n{desk}",
     "<VirtualHost *:1>\nDBDriver sqlite3\n{desk}\n</VirtualHost>",

@@ -259,6 +259,41 @@ END_TEST
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof(*(list))))
 
+static const struct {
+    const char *text;
+    int64_t bytes; /* -1: refused */
+} sizes[] = {
+    {"0", 0},
+    {"1048576", 1048576},
+    {"1K", 1024},
+    {"64m", 64 << 20},
+    {"1024G", INT64_C(1) << 40},
+    {"8589934591G", INT64_C(8589934591) << 30},
+    {"", -1},
+    {"M", -1},
+    {"-1M", -1},
+    {" 1M", -1},
+    {"1MB", -1},
+    {"1T", -1},
+    {"1.5G", -1},
+    /* times 2^30 they would come to 1G and to nought */
+    {"17179869185G", -1},
+    {"17179869184G", -1},
+    {"9223372036854775807", -1},
+    {"99999999999999999999", -1},
+    {"99999999999999999999G", -1},
+};
+
+START_TEST(a_size_is_read_or_refused_and_never_wraps)
+{
+    int64_t bytes = -1;
+    apr_status_t rv = yk_text_size(&bytes, sizes[_i].text);
+
+    ck_assert_int_eq(rv, sizes[_i].bytes < 0 ? APR_EINVAL : APR_SUCCESS);
+    ck_assert_int_eq(bytes, sizes[_i].bytes);
+}
+END_TEST
+
 Suite *text_suite(void)
 {
     Suite *suite = suite_create("text");
@@ -281,6 +316,8 @@ Suite *text_suite(void)
     tcase_add_test(all, an_order_number_comes_back);
     tcase_add_test(all, an_order_number_forgives_what_people_misread);
     tcase_add_test(all, what_is_no_order_number_is_refused);
+    tcase_add_loop_test(all, a_size_is_read_or_refused_and_never_wraps, 0,
+                        sizeof(sizes) / sizeof(sizes[0]));
     suite_add_tcase(suite, all);
     return suite;
 }
