@@ -19,6 +19,8 @@ def ratios(run):
                           f"{rung['name']}"] = one
         for name, rows in run["slopes"].items():
             for row in rows[1:]:
+                if row["void"] or "value" not in row:
+                    continue
                 found[f"slope of {name}, {row['rung']}"] = row
     elif run["kind"] == "measure":
         for name, one in run["measures"].items():

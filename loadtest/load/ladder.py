@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """arms against each other, rung by rung: A B B A, slopes, spreads, ratios
 
-A rung is a number of bookers in a closed loop. Within it the arms alternate;
-half of its rounds are on the way up and half on the way down, so that a drift
-of the machine meets all rungs alike. Each arm's slope is its rate over its own
-first rung; arms are compared within a rung only.
+A rung is a number of bookers in a closed loop. The ladder is climbed up and
+down again and again: each time every rung sees one round of every arm, and on
+the way down all come in the reverse order, so that a drift of the machine meets
+all rungs and arms alike. Each arm's slope is its rate over its own first rung;
+arms are compared within a rung only.
 """
 import argparse
 import itertools
@@ -20,6 +21,8 @@ from .driver import mix_areas
 from .rush import latencies
 from .shot import Shot
 
+WARM_SECONDS = 1.0  # of each arm on each rung, before anything counts
+
 
 def parser():
     made = argparse.ArgumentParser(
@@ -29,10 +32,10 @@ def parser():
                       metavar="A,B,..", help="folders of loadtest/arms")
     made.add_argument("--rungs", default="8,20,40,80", metavar="N,N,..",
                       help="bookers at once (8,20,40,80)")
-    made.add_argument("--rounds", type=int, default=4, metavar="N",
-                      help="of each arm in each rung, even (4)")
-    made.add_argument("--seconds", type=float, default=3, metavar="S",
-                      help="of each round (3)")
+    made.add_argument("--rounds", type=int, default=16, metavar="N",
+                      help="of each arm in each rung, even (16)")
+    made.add_argument("--seconds", type=float, default=1, metavar="S",
+                      help="of each round (1)")
     made.add_argument("--mix", default="counter", metavar="FILE",
                       help="what they do (counter)")
     made.add_argument("--slots", default="1", metavar="N,N,..",
@@ -108,32 +111,35 @@ def slopes(rungs):
     names = list(rungs[0].shots)
     return {name: [{"bookers": rung.bookers, "slots": rung.slots,
                     "rung": rung.name,
+                    "void": bool(rung.voids(name) or rungs[0].voids(name)),
                     **(ratio.of(rung.rates(name), rungs[0].rates(name)) or {})}
                    for rung in rungs] for name in names}
 
 
-def shoot(made, rung, arm, args):
-    shots = rung.shots[arm.name]
-    if not shots:
-        for key in rung.keys[arm.name]:
-            arm.fresh_slot(made, key)
-    shot = Shot(made, arm, args.mix, rung.bookers, args.seconds,
+def shoot(made, rung, arm, args, warm=0.0):
+    """One round; of `warm` seconds when it only warms up."""
+    return Shot(made, arm, args.mix, rung.bookers, warm or args.seconds,
                 rung.keys[arm.name], {"seed": args.seed},
-                saturate=args.saturate, name=f"r{rung.bookers}-{arm.name}",
-                warm=0 if shots else 1.0).run()
-    rung.add(shot)
-    say(f"  {rung.name:24} {arm.name:24} {shot.rate:8.0f}/s"
-        + ("  VOID: " + "; ".join(shot.voids) if shot.voids else ""))
+                saturate=args.saturate, watch=not warm, prove=not warm,
+                name=f"r{rung.bookers}-{arm.name}").run()
 
 
 def climb(made, arms, args, rungs):
-    """Up with the first half of each rung's rounds, down with the other."""
-    rows = ratio.order(arms, args.rounds)
-    half = (len(rows) + 1) // 2
-    for way, part in ((rungs, rows[:half]), (rungs[::-1], rows[half:])):
-        for rung in way:
-            for arm in (arm for row in part for arm in row):
-                shoot(made, rung, arm, args)
+    """Up, and down as the mirror of it, as often as there are rounds."""
+    for rung in rungs:
+        for arm in arms:
+            for key in rung.keys[arm.name]:
+                arm.fresh_slot(made, key)
+            shoot(made, rung, arm, args, warm=WARM_SECONDS)
+    for n in range(args.rounds):
+        step = 1 if n % 2 == 0 else -1
+        for rung in rungs[::step]:
+            for arm in arms[::step]:
+                shot = shoot(made, rung, arm, args)
+                rung.add(shot)
+                say(f"  {rung.name:24} {arm.name:24} {shot.rate:8.0f}/s"
+                    + ("  VOID: " + "; ".join(shot.voids) if shot.voids
+                       else ""))
             rung.memory = proc.workers_memory(made.httpd.children())
     return rungs
 
@@ -152,7 +158,7 @@ def show(run):
             slope = next(one for one in run["slopes"][name]
                          if one["rung"] == rung["name"])
             say(f"  {name:24} rounds spread {arm['spread_percent']} %  slope "
-                f"{ratio.said(slope) if slope['value'] != 1 else '1'}"
+                f"{ratio.said(slope) if slope.get('value') != 1 else '1'}"
                 + ("  VOID" if arm["voids"] else ""))
             for void in arm["voids"]:
                 say(f"      {void}")
@@ -183,8 +189,8 @@ def run(argv):
     rungs, slots = numbers(args.rungs, "--rungs"), numbers(args.slots,
                                                            "--slots")
     arms = [Arm(name) for name in args.arms.split(",")]
-    if args.rounds < 2:
-        raise ServerError("--rounds is 2 or more")
+    if ratio.refused(args.rounds):
+        raise ServerError(ratio.refused(args.rounds))
     stand.prepare(arms)
     where = runs.folder("ladder")
     with stand.Stand(where / "stand", args.hall, arms, args.workers, args.mpm,

@@ -11,7 +11,7 @@ import sys
 
 from servers import ServerError
 
-from . import measures, report, runs, stand
+from . import measures, ratio, report, runs, stand
 from . import crowded, measures_board  # noqa: F401  register theirs
 from .arms import Arm
 
@@ -23,10 +23,10 @@ def parser():
     made.add_argument("names", nargs="*", metavar="NAME")
     made.add_argument("--list", action="store_true", help="all names")
     made.add_argument("--json", action="store_true")
-    made.add_argument("--rounds", type=int, default=6, metavar="N",
-                      help="of each side (6)")
-    made.add_argument("--seconds", type=float, default=3, metavar="S",
-                      help="of each round (3)")
+    made.add_argument("--rounds", type=int, default=16, metavar="N",
+                      help="of each side, even (16)")
+    made.add_argument("--seconds", type=float, default=1.5, metavar="S",
+                      help="of each round (1.5)")
     made.add_argument("--workers", type=int, default=80, metavar="N")
     made.add_argument("--bookers", type=int, default=80, metavar="N")
     made.add_argument("--mpm", choices=["prefork", "event", "worker"],
@@ -86,6 +86,8 @@ def run(argv):
         raise ServerError(("there is no measure " + " ".join(unknown)
                            if unknown else "which measure?")
                           + "; --list names them")
+    if ratio.refused(args.rounds):
+        raise ServerError(ratio.refused(args.rounds))
     stand.prepare([Arm("php-slotrow")] if "one_slot_over_php_slotrow" in
                   args.names else [])
     where = runs.folder("measure")

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 
-from . import arrivals
+from . import arrivals, ratio
 from .arms import Arm
 from .driver import Driver
 from .measures import measure
@@ -151,7 +151,8 @@ def memcached_1mb_over_none(c):
 def arrival_p95_ms(c):
     on = c.stand()
     values = []
-    for _ in range(c.args.rounds):
+    # two thousand come, whatever the length of a round
+    for _ in range(ratio.LEAST_ROUNDS):
         shot = c.shot(on, mix="opening", slots=c.slots(on, "yoyaku"),
                       bookers=2000, prove=False, seconds=150,
                       options={"plan": "crowd", "stagger_ms": 2000})
@@ -159,6 +160,4 @@ def arrival_p95_ms(c):
         if len(rows) < 3 or not shot.seen["queue_max"]:
             c.voids.append("nobody had to wait for a worker")
         values.append(max(row["server"]["p95"] for row in rows) / 1000)
-    values.sort()
-    return {"value": round(values[len(values) // 2], 3),
-            "spread": (round(values[0], 3), round(values[-1], 3))}
+    return ratio.level(values)

@@ -175,7 +175,8 @@ def climbed_html(run):
     def slope(rung, name):
         row = next(row for row in run["slopes"][name]
                    if row["rung"] == rung["name"])
-        return row["value"], row["low"], row["high"]
+        return (row["value"], row["low"], row["high"]) if "value" in row \
+            else None
     _, along = axes(run)
     parts = ["<h3>Ladder</h3>", svg.lines(
         "rate over the arm's own first rung", along, "times",
@@ -184,7 +185,8 @@ def climbed_html(run):
 
     def over(rung, name):
         one = next((one for one in rung["ratios"] if one["of"] == name and
-                    one["over"] == base and not one["void"]), None)
+                    one["over"] == base and not one["void"] and
+                    "value" in one), None)
         return one and (one["value"], one["low"], one["high"])
 
     def waits(rung, name):

@@ -11,8 +11,8 @@ import threading
 import pytest
 
 import load.stand
-from load import (book, compare, edges, ladder, measure, measures, ratio,
-                  report, runs, rush, sampler, sizing, timetable, verdict,
+from load import (book, compare, edges, ladder, measure, measures, report,
+                  runs, rush, sampler, sizing, timetable, verdict,
                   waiting)
 from load.arms import Arm
 from load.driver import Driver
@@ -554,7 +554,7 @@ def slots_of(rungs):
 
 
 def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
-    args = ladder.parser().parse_args(["--rounds", "2", "--seconds", "0.5"])
+    args = ladder.parser().parse_args(["--rounds", "6", "--seconds", "0.3"])
     arms = stand.arms[:2]
     rungs = ladder.climb(stand, arms, args, [ladder.Rung(bookers, 1, arms)
                                              for bookers in (2, 6)])
@@ -674,14 +674,6 @@ def test_a_lock_wait_is_seen_while_it_lasts(stand):
     assert (edge["table"], edge["index"], edge["kind"]) == \
         ("seen_waiting", "PRIMARY", "hostage")
     assert edge["oldest_us"] > 0 and edge["waited_us"] > 0
-
-
-
-def test_a_difference_the_spread_covers_is_not_a_finding():
-    assert not ratio.of([100, 110, 90], [95, 105, 99])["finding"]
-    found = ratio.of([200, 220], [100, 110])
-    assert found["finding"] and found["low"] <= found["value"] <= found["high"]
-    assert "not a finding" in ratio.said(ratio.of([1, 3], [2, 2]))
 
 
 def test_histograms_add_up_without_averaging():
