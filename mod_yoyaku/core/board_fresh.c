@@ -52,6 +52,21 @@ static int needs_whole(const entry_t *e, apr_time_t now)
            atomic_load(&e->missed) != e->missed_seen;
 }
 
+/* Of which slot it is. An entry may be another slot's after any wait, so this
+ * is asked once, under the lock, and what is said of the slot names it. */
+static apr_status_t slot_of(yk_boards_t *boards, uint64_t *slot_id,
+                            const yk_board_ref_t *ref)
+{
+    entry_t *e;
+    apr_status_t rv = yk_board_lock(boards, &e, ref, YK_LOCK_READ);
+
+    if (rv == APR_SUCCESS) {
+        *slot_id = e->slot_id;
+        yk_board_unlock(e);
+    }
+    return rv;
+}
+
 /* The book is asked by one of all hosts; the others take what he found. */
 static apr_status_t read_shared(yk_boards_t *boards, const yk_board_ref_t *ref,
                                 const yk_board_source_t *source,
@@ -59,19 +74,35 @@ static apr_status_t read_shared(yk_boards_t *boards, const yk_board_ref_t *ref,
 {
     entry_t *e = &boards->entries[ref->entry];
     apr_time_t now = yk_state_now();
-    apr_status_t rv;
+    uint64_t slot_id;
+    apr_status_t rv = slot_of(boards, &slot_id, ref);
 
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
     if (yk_board_relay_reading(boards, ref, yk_board_back(boards), ptemp) ==
         APR_SUCCESS) {
         return APR_SUCCESS;
     }
-    if (!yk_board_relay_fly(boards, e->slot_id, ptemp) &&
+    if (!yk_board_relay_fly(boards, slot_id, ptemp) &&
         now - atomic_load(&e->read_us) < YK_BOARD_OLD - YK_BOARD_READ) {
         return APR_SUCCESS; /* soon */
     }
     rv = yk_board_read_journal(boards, ref, source, ptemp);
-    yk_board_relay_land(boards, e->slot_id);
+    yk_board_relay_land(boards, slot_id);
     return rv;
+}
+
+/* So that the next reader is not the next to fail. Under the lock: for another
+ * slot that has the entry by now nothing failed. */
+static void failed(yk_boards_t *boards, const yk_board_ref_t *ref)
+{
+    entry_t *e;
+
+    if (yk_board_lock(boards, &e, ref, YK_LOCK_WRITE) == APR_SUCCESS) {
+        atomic_store(&e->failed_us, yk_state_now());
+        yk_board_unlock(e);
+    }
 }
 
 /* Reading the whole of a large hall goes through a megabyte in libraries; what
@@ -109,8 +140,12 @@ static apr_status_t read_now(yk_boards_t *boards, const yk_board_ref_t *ref,
     else {
         apr_pool_destroy(ptemp);
     }
-    atomic_store(&e->failed_us,
-                 rv != APR_SUCCESS && rv != APR_NOTFOUND ? yk_state_now() : 0);
+    if (rv != APR_SUCCESS && rv != APR_NOTFOUND) {
+        failed(boards, ref);
+    }
+    else {
+        atomic_store(&e->failed_us, 0);
+    }
     return rv;
 }
 

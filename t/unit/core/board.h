@@ -35,5 +35,6 @@ const char *board_patch(const char *content, const char *json);
 
 Suite *board_suite(void);
 Suite *board_life_suite(void);
+Suite *board_reused_suite(void);
 
 #endif

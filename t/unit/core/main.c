@@ -14,6 +14,7 @@ int main(void)
     runner = srunner_create(hall_csv_suite());
     srunner_add_suite(runner, board_suite());
     srunner_add_suite(runner, board_life_suite());
+    srunner_add_suite(runner, board_reused_suite());
     srunner_add_suite(runner, hall_json_suite());
     srunner_add_suite(runner, lane_queue_suite());
     srunner_add_suite(runner, order_suite());
