@@ -5,11 +5,22 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Where its parts lie. An old child may change what stands in the file at any
+ * moment, so it is copied once, by the parent, and the copy is what is checked
+ * and what is gone by. */
+typedef struct frame_t {
+    uint32_t rules_at, rule_bytes, rules_max;
+    uint32_t holders_at, holder_bytes, holders_max;
+    uint32_t lock_at;
+    int is_sound;
+} frame_t;
+
 struct yk_throttle_before_t {
     yk_throttle_table_t *table; /* only what all layouts have in common */
     apr_size_t size;
     const yk_workers_t *workers;
     uint32_t layout;
+    frame_t frame;
 };
 
 /* The parts of a rule and a holder that are the same in every layout. */
@@ -26,6 +37,38 @@ typedef struct old_holder_t {
     uint32_t worker;
     uint32_t flags;
 } old_holder_t;
+
+/* Offsets were written by others: nothing beyond the mapping is touched. */
+static int lies_inside(apr_size_t size, uint32_t at, uint32_t bytes, uint32_t n,
+                       apr_size_t least)
+{
+    return bytes >= least && at % 8 == 0 && bytes % 8 == 0 &&
+           (uint64_t)at + (uint64_t)bytes * n <= size;
+}
+
+/* `volatile`: each is read once, whatever the compiler would rather do. */
+static void frame_read(yk_throttle_before_t *before)
+{
+    const volatile yk_throttle_table_t *t = before->table;
+    frame_t *f = &before->frame;
+
+    if (before->size < offsetof(yk_throttle_table_t, lock)) {
+        return;
+    }
+    f->rules_at = t->rules_at;
+    f->rule_bytes = t->rule_bytes;
+    f->rules_max = t->rules_max;
+    f->holders_at = t->holders_at;
+    f->holder_bytes = t->holder_bytes;
+    f->holders_max = t->holders_max;
+    f->lock_at = t->lock_at;
+    f->is_sound = lies_inside(before->size, f->rules_at, f->rule_bytes,
+                              f->rules_max, sizeof(old_rule_t)) &&
+                  lies_inside(before->size, f->holders_at, f->holder_bytes,
+                              f->holders_max, sizeof(old_holder_t)) &&
+                  lies_inside(before->size, f->lock_at, sizeof(yk_lock_t), 1,
+                              sizeof(yk_lock_t));
+}
 
 yk_throttle_before_t *yk_throttle_before_find(const char *folder,
                                               const yk_workers_t *workers,
@@ -50,40 +93,27 @@ yk_throttle_before_t *yk_throttle_before_find(const char *folder,
         (void)yk_state_unlink(state);
         return NULL;
     }
+    frame_read(made);
     return made;
-}
-
-/* Offsets were written by others: nothing beyond the mapping is touched. */
-static int lies_inside(const yk_throttle_before_t *before, uint32_t at,
-                       uint32_t bytes, uint32_t n, apr_size_t least)
-{
-    return bytes >= least && at % 8 == 0 && bytes % 8 == 0 &&
-           (uint64_t)at + (uint64_t)bytes * n <= before->size;
-}
-
-static int is_sound(const yk_throttle_before_t *before)
-{
-    const yk_throttle_table_t *t = before->table;
-
-    return lies_inside(before, t->rules_at, t->rule_bytes, t->rules_max,
-                       sizeof(old_rule_t)) &&
-           lies_inside(before, t->holders_at, t->holder_bytes, t->holders_max,
-                       sizeof(old_holder_t)) &&
-           lies_inside(before, t->lock_at, sizeof(yk_lock_t), 1,
-                       sizeof(yk_lock_t));
 }
 
 static old_rule_t *rule_at(const yk_throttle_before_t *before, uint32_t n)
 {
-    const yk_throttle_table_t *t = before->table;
+    return (old_rule_t *)((char *)before->table + before->frame.rules_at +
+                          (apr_size_t)n * before->frame.rule_bytes);
+}
 
-    return (old_rule_t *)((char *)t + t->rules_at +
-                          (apr_size_t)n * t->rule_bytes);
+static const old_holder_t *holder_at(const yk_throttle_before_t *before,
+                                     uint32_t n)
+{
+    return (const old_holder_t *)((const char *)before->table +
+                                  before->frame.holders_at +
+                                  (apr_size_t)n * before->frame.holder_bytes);
 }
 
 static yk_lock_t *lock_of(const yk_throttle_before_t *before)
 {
-    return (yk_lock_t *)((char *)before->table + before->table->lock_at);
+    return (yk_lock_t *)((char *)before->table + before->frame.lock_at);
 }
 
 /* What was counted of a rule, and what the operator set: not who runs or waits
@@ -115,11 +145,12 @@ void yk_throttle_before_take_over(yk_throttle_table_t *table,
         return;
     }
     before.table = yk_state_memory(state);
-    if (before.size < offsetof(yk_throttle_table_t, rule) ||
-        !is_sound(&before) || before.table->rule_bytes != sizeof(yk_rule_t)) {
+    frame_read(&before);
+    if (!before.frame.is_sound ||
+        before.frame.rule_bytes != sizeof(yk_rule_t)) {
         return;
     }
-    for (uint32_t n = 0; n < before.table->rules_max; n++) {
+    for (uint32_t n = 0; n < before.frame.rules_max; n++) {
         const yk_rule_t *old = (const yk_rule_t *)rule_at(&before, n);
         char name[YK_RULE_NAME];
         uint32_t row;
@@ -134,7 +165,7 @@ void yk_throttle_before_take_over(yk_throttle_table_t *table,
 
 const yk_lock_t *yk_throttle_before_lock_of(const yk_throttle_before_t *before)
 {
-    return is_sound(before) ? lock_of(before) : NULL;
+    return before->frame.is_sound ? lock_of(before) : NULL;
 }
 
 apr_status_t yk_throttle_before_lock(yk_throttle_before_t *before,
@@ -143,7 +174,7 @@ apr_status_t yk_throttle_before_lock(yk_throttle_before_t *before,
     apr_status_t rv;
     int died;
 
-    if (!is_sound(before)) {
+    if (!before->frame.is_sound) {
         return APR_SUCCESS;
     }
     rv = yk_lock_take(lock_of(before), &died, YK_LOCK_WRITE, wait);
@@ -159,21 +190,19 @@ apr_status_t yk_throttle_before_lock(yk_throttle_before_t *before,
 void yk_throttle_before_count(yk_throttle_before_t *before, uint32_t *running,
                               uint32_t *waiting, const char *name)
 {
-    const yk_throttle_table_t *t = before->table;
+    const frame_t *f = &before->frame;
     uint32_t rule = 0;
 
     *running = *waiting = 0;
-    if (!is_sound(before)) {
+    if (!f->is_sound) {
         return;
     }
-    while (rule < t->rules_max &&
+    while (rule < f->rules_max &&
            strncmp(rule_at(before, rule)->name, name, YK_RULE_NAME) != 0) {
         rule++;
     }
-    for (uint32_t i = 0; rule < t->rules_max && i < t->holders_max; i++) {
-        const old_holder_t *h =
-            (const old_holder_t *)((const char *)t + t->holders_at +
-                                   (apr_size_t)i * t->holder_bytes);
+    for (uint32_t i = 0; rule < f->rules_max && i < f->holders_max; i++) {
+        const old_holder_t *h = holder_at(before, i);
         uint32_t state = atomic_load(&h->state);
 
         if (h->rule != rule ||
@@ -193,10 +222,10 @@ void yk_throttle_before_count(yk_throttle_before_t *before, uint32_t *running,
 int yk_throttle_before_unlock(yk_throttle_before_t *before,
                               const yk_throttle_table_t *table)
 {
-    if (!is_sound(before)) {
+    if (!before->frame.is_sound) {
         return 0;
     }
-    for (uint32_t n = 0; n < before->table->rules_max; n++) {
+    for (uint32_t n = 0; n < before->frame.rules_max; n++) {
         old_rule_t *old = rule_at(before, n);
 
         for (uint32_t i = 0; old->name[0] != '\0' && i < YK_RULES_MAX; i++) {

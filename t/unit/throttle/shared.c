@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "throttle.h"
+#include "../../../mod_yoyaku/throttle/before.h"
 
 #include <apr_strings.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -322,6 +324,78 @@ START_TEST(killed_anywhere_nobody_runs_twice_and_nobody_waits_for_ever)
 }
 END_TEST
 
+/* ---- another layout's file ---- */
+
+#define OLD_RULE 3
+#define OLD_RUN 5
+
+/* As an old generation left it: so many run under "shop". */
+static yk_throttle_table_t *old_file(void)
+{
+    yk_state_kind_t kind = yk_throttle_kind;
+    yk_throttle_table_t *old;
+    yk_state_t *state;
+    uint32_t row;
+
+    kind.layout = YK_THROTTLE_LAYOUT + 1;
+    ck_assert_int_eq(yk_state_create(&state, &kind, folder, p), APR_SUCCESS);
+    old = yk_state_memory(state);
+    row = yk_workers_join(yk_throttle_workers(throttle), 1, kind.layout);
+    ck_assert_uint_ne(row, YK_WORKER_NONE);
+    strcpy(old->rule[OLD_RULE].name, "shop");
+    for (int i = 0; i < OLD_RUN; i++) {
+        old->holder[i].rule = OLD_RULE;
+        old->holder[i].worker = row;
+        old->holder[i].identity = yk_worker_identity((uint32_t)getpid());
+        atomic_store(&old->holder[i].state, YK_HOLDER_RUN);
+    }
+    return old;
+}
+
+/* What says where its parts lie is right at one moment and not at the next. */
+static pid_t child_writes(yk_throttle_table_t *old)
+{
+    static volatile yk_throttle_table_t *t;
+    uint32_t rules_at = old->rules_at, holders_at = old->holders_at,
+             lock_at = old->lock_at;
+    pid_t pid = fork();
+
+    t = old;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
+    }
+    while (pid == 0) {
+        t->rules_at = t->holders_at = t->lock_at = UINT32_C(0xfffffff8);
+        t->rules_at = rules_at;
+        t->holders_at = holders_at;
+        t->lock_at = lock_at;
+    }
+    return pid;
+}
+
+START_TEST(an_old_child_that_writes_anything_leads_nobody_astray)
+{
+    yk_throttle_table_t *old = old_file();
+    yk_throttle_before_t *before =
+        yk_throttle_before_find(folder, yk_throttle_workers(throttle), p);
+    pid_t pid = child_writes(old);
+
+    ck_assert_ptr_nonnull(before);
+    for (int i = 0; i < 5000; i++) {
+        uint32_t running = 0, waiting = 0;
+
+        ck_assert_int_eq(yk_throttle_before_lock(before, APR_USEC_PER_SEC),
+                         APR_SUCCESS);
+        yk_throttle_before_count(before, &running, &waiting, "shop");
+        ck_assert_int_eq(
+            yk_throttle_before_unlock(before, yk_throttle_table(throttle)), 1);
+        ck_assert_uint_eq(running, OLD_RUN);
+        ck_assert_uint_eq(waiting, 0);
+    }
+    end(pid, SIGKILL);
+}
+END_TEST
+
 Suite *shared_suite(void)
 {
     Suite *suite = suite_create("shared");
@@ -339,6 +413,7 @@ Suite *shared_suite(void)
     tcase_add_test(all, a_parent_that_lives_keeps_others_off);
     tcase_add_test(all,
                    killed_anywhere_nobody_runs_twice_and_nobody_waits_for_ever);
+    tcase_add_test(all, an_old_child_that_writes_anything_leads_nobody_astray);
     suite_add_tcase(suite, all);
     return suite;
 }
