@@ -260,6 +260,32 @@ static void look_again(load_booker_t *b)
     }
 }
 
+/** Refused with nothing in his hands, he may go to another slot.
+ *  @param left what of this slot's demand his leaving is
+ *  @return 1 when he goes on there */
+static int elsewhere(load_booker_t *b, uint64_t *left)
+{
+    const load_script_t *s = b->loop->script;
+    uint32_t other;
+
+    if (s->nslots < 2 || b->tries_left == 0 ||
+        load_random_below(&b->random, 100) >= s->elsewhere) {
+        return 0;
+    }
+    other = load_view_other(b->loop->views, b->slot, b->area, &b->random);
+    if (other == b->slot) {
+        return 0;
+    }
+    *left += b->wanted - b->got;
+    b->tries_left--;
+    b->slot = other;
+    b->looked = 0;
+    load_booker_demand(b)->wanted += b->wanted - b->got;
+    b->loop->tally->moved++;
+    look_again(b);
+    return 1;
+}
+
 /** Nothing looks free. @return 1 when he goes on with another step */
 static int nothing_free(load_booker_t *b, load_action_e action)
 {
@@ -270,6 +296,9 @@ static int nothing_free(load_booker_t *b, load_action_e action)
     }
     if (!b->looked && has_step(b->loop->script, LOAD_ACTION_BOARD)) {
         look_again(b);
+        return 1;
+    }
+    if (elsewhere(b, &load_booker_demand(b)->unmet)) {
         return 1;
     }
     journey_end(b, &b->loop->tally->full);
@@ -455,6 +484,10 @@ static void refused(load_booker_t *b, load_action_e action,
         }
     }
     if (action == LOAD_ACTION_HOLD) {
+        if (elsewhere(b, &load_booker_demand(b)->given_up)) {
+            go_on(b, 0);
+            return;
+        }
         look_again(b);
     }
     again(b, 0, &tally->gave_up);

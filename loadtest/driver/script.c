@@ -324,6 +324,7 @@ static int read_real(double *number, const char *value)
     X("more", read_range(&s->more_min, &s->more_max, v))                       \
     X("party", read_range(&s->party_min, &s->party_max, v))                    \
     X("tries", read_number(&s->tries, v))                                      \
+    X("elsewhere", read_number(&s->elsewhere, v))                              \
     X("think_ms", read_number(&s->think_ms, v))                                \
     X("retry_cap_ms", read_number(&s->retry_cap_ms, v))                        \
     X("keepalive", read_keep(s, v))                                            \
@@ -437,6 +438,7 @@ load_script_t *load_script_read(FILE *in)
     s->type = strdup("application/json");
     s->party_min = s->party_max = 1;
     s->tries = 5;
+    s->elsewhere = 30;
     s->threads = 1;
     s->keep = LOAD_KEEP_ON;
     s->retry_cap_ms = 2000;

@@ -104,7 +104,9 @@ typedef struct load_script_t {
     load_action_e steps[LOAD_STEPS_MAX];
     uint32_t browse, abandon, exchange; /**< percent */
     uint32_t more_min, more_max, party_min, party_max;
-    uint32_t tries; /**< how often a refused or busy one tries again */
+    uint32_t tries;     /**< how often a refused or busy one tries again */
+    uint32_t elsewhere; /**< percent of refusals of a first hold after which he
+                             goes to another slot that has room */
     uint32_t think_ms, retry_cap_ms;
     load_keep_e keep;
     int keys, conditional, blind;

@@ -141,6 +141,7 @@ void load_tally_add(load_tally_t *sum, const load_tally_t *other,
 #undef WAY_ADD
     sum->journeys += other->journeys;
     sum->taken_again += other->taken_again;
+    sum->moved += other->moved;
     sum->bytes_in += other->bytes_in;
     sum->opened += other->opened;
     sum->opened_us += other->opened_us;
@@ -263,12 +264,12 @@ void load_tally_write(const load_tally_t *sum, const load_script_t *script,
     fprintf(out,
             "{\"result\":{\"seed\":%" PRIu64 ",\"threads\":%u,"
             "\"wall_seconds\":%.3f,\"cpu_seconds\":%.3f,\"bytes_in\":%" PRIu64
-            ",\"taken_again\":%" PRIu64 ",\"replayed\":%" PRIu64
-            ",\"unknown\":%" PRIu64 ",\"opened\":%" PRIu64
-            ",\"opened_us\":%" PRId64 ",\"statuses\":{",
+            ",\"taken_again\":%" PRIu64 ",\"moved\":%" PRIu64
+            ",\"replayed\":%" PRIu64 ",\"unknown\":%" PRIu64
+            ",\"opened\":%" PRIu64 ",\"opened_us\":%" PRId64 ",\"statuses\":{",
             script->seed, script->threads, sum->wall_seconds, sum->cpu_seconds,
-            sum->bytes_in, sum->taken_again, sum->replayed, sum->unknown,
-            sum->opened, sum->opened_us);
+            sum->bytes_in, sum->taken_again, sum->moved, sum->replayed,
+            sum->unknown, sum->opened, sum->opened_us);
     for (int i = 0; i < 600; i++) {
         if (sum->statuses[i] != 0) {
             fprintf(out, "%s\"%d\":%" PRIu64, comma, i, sum->statuses[i]);

@@ -50,7 +50,8 @@ typedef enum load_outcome_e {
     X(cut)        /* the run was over */
 
 typedef struct load_demand_t {
-    uint64_t wanted;   /**< places asked for by those who came to buy */
+    uint64_t wanted;   /**< places asked for by those who came to buy, from
+                            another slot too: there they were given up */
     uint64_t got;      /**< places of first holds and more, answered 201/200 */
     uint64_t unmet;    /**< wanted and left without: the board showed none */
     uint64_t given_up; /**< wanted and left without for another reason */
@@ -69,7 +70,8 @@ typedef struct load_tally_t {
 #define LOAD_WAY_COUNTER(name) uint64_t name;
     LOAD_WAYS(LOAD_WAY_COUNTER)
 #undef LOAD_WAY_COUNTER
-    uint64_t taken_again; /**< refused for a place taken, tried elsewhere */
+    uint64_t taken_again; /**< refused for a place taken, tried again */
+    uint64_t moved;       /**< refused in one slot, went to another */
     uint64_t bytes_in;
     uint64_t opened;   /**< answers that were first on their connection */
     int64_t opened_us; /**< from send to answer, of these */

@@ -75,6 +75,23 @@ int load_view_read(load_view_t *view, const char *body, size_t len)
     return at == view->nplaces;
 }
 
+uint32_t load_view_other(const load_view_t *views, uint32_t slot, int area,
+                         uint64_t *random)
+{
+    uint32_t n = views->script->nslots;
+    uint32_t from = load_random_below(random, n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t other = (from + i) % n;
+        const load_view_t *view = &views[other];
+
+        if (other != slot && (area < 0 ? view->nfree : view->left[area]) > 0) {
+            return other;
+        }
+    }
+    return slot;
+}
+
 void load_view_set(load_view_t *view, uint32_t place, char state)
 {
     view->nfree -= view->states[place] == '0';

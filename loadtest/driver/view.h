@@ -34,6 +34,15 @@ void load_view_init(load_view_t *view, const load_script_t *script);
  *  @return 0 when it does not show as many places as the hall has */
 int load_view_read(load_view_t *view, const char *body, size_t len);
 
+/**
+ * Another slot that looks as if it had room.
+ * @param views one a slot
+ * @param area  of the script's; -1: places that may be named
+ * @return its number, or `slot` when none has
+ */
+uint32_t load_view_other(const load_view_t *views, uint32_t slot, int area,
+                         uint64_t *random);
+
 void load_view_set(load_view_t *view, uint32_t place, char state);
 
 /**

@@ -177,6 +177,8 @@ def show(run):
     say(f"  transport failures: {lost or 'none'}; asked again with the key "
         f"{result['replayed']}, never learned {result['unknown']}")
     ways = {way: n for way, n in result["journeys"].items() if n}
+    if result["moved"]:
+        ways["moved to another slot"] = result["moved"]
     say("  journeys: " + ", ".join(f"{n} {way}" for way, n in ways.items()))
     if not run["verdict"]["right"]:
         say("\nno figures: a run that is not right has no speed")

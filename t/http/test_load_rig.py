@@ -240,6 +240,37 @@ def test_a_mix_sells_seats_parties_and_standing_room(stand, folder, build):
                 "every answer is in the book"} <= set(wrong(judge(on, shot)))
 
 
+@pytest.mark.parametrize("percent", [100, 0])
+def test_who_is_refused_in_one_slot_goes_to_another(stand, undone, percent):
+    """Nearly all want the first slot, which is too small for them."""
+    slots = [f"first-{percent}", f"second-{percent}"]
+    for slot in slots:
+        stand.slot(slot)
+    shot = crowd(stand, 80, slots=slots, spread="skew:100", browse=0,
+                 elsewhere=percent)
+    said = judge(stand, shot)
+    assert said.right, list(said.lines())
+    first, second = shot.result["slots"]
+    assert first["wanted"] > len(stand.places) and first["unmet"] > 0
+    assert (first["wanted"] == first["got"] + first["unmet"]
+            + first["given_up"])
+    assert not shot.result.count(outcome=("bad", "broken"))
+    if percent == 0:
+        assert shot.result["moved"] == second["wanted"] == 0
+        return
+    assert shot.result["moved"] > 5
+    assert second["got"] > 5 and second["wanted"] > second["got"]
+    # and it turns red: those who left the first slot left places there
+    stand.database.sql(
+        "UPDATE yoyaku_slot_place SET until_us = 1 WHERE state = 1 AND "
+        f"slot_id = {slot_id(stand, shot)}", stand.database.name)
+    stand.database.sql(
+        "UPDATE yoyaku_slot_place SET order_id = 0, state = 0, until_us = 0 "
+        f"WHERE slot_id = {slot_id(stand, shot)}", stand.database.name)
+    assert "sold out exactly where demand exceeded supply" in wrong(
+        judge(stand, shot))
+
+
 # ---- where it runs ----
 
 def allowed(pid):
