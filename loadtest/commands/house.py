@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -159,6 +160,16 @@ def reachable(path):
     path = pathlib.Path(path).resolve()
     return all(parent.stat().st_mode & 0o001
                for parent in [path, *path.parents] if parent.exists())
+
+
+def hall_known(hall):
+    """Refuse, before anything is built or started, what is no hall."""
+    if hall is None or re.fullmatch(r"generated:\d+x\d+", hall):
+        return
+    if not os.path.isfile(hall):
+        raise ServerError(f"--hall {hall}: there is no such file; give a "
+                          "drawing (loadtest/halls has some) or "
+                          "generated:SECTIONSxPLACES, as in generated:4x25")
 
 
 class House:

@@ -78,6 +78,7 @@ def run(argv):
     args = parser().parse_args(argv)
     if args.conf and not os.path.exists(args.conf):
         raise ServerError(f"there is no file {args.conf}")
+    house.hall_known(args.hall)
     if args.workers < 1 or args.hosts < 1:
         raise ServerError("--workers and --hosts are 1 or more")
     if not 1 <= args.port <= 65535:

@@ -13,6 +13,7 @@ import json
 import statistics
 import sys
 
+from commands import house
 from servers import ServerError
 
 from . import proc, ratio, report, runs, stand, verdict
@@ -189,6 +190,7 @@ def run(argv):
     rungs, slots = numbers(args.rungs, "--rungs"), numbers(args.slots,
                                                            "--slots")
     arms = [Arm(name) for name in args.arms.split(",")]
+    house.hall_known(args.hall)
     if ratio.refused(args.rounds):
         raise ServerError(ratio.refused(args.rounds))
     stand.prepare(arms)

@@ -12,6 +12,7 @@ import random
 import sys
 import time
 
+from commands import house
 from servers import ServerError
 
 from . import (arrivals, proc, report, runs, sizing, stand, target, verdict,
@@ -244,6 +245,7 @@ def run(argv):
     args = parser().parse_args(argv)
     if args.bookers < 1 or args.slots < 1 or args.workers < 1:
         raise ServerError("--bookers, --slots and --workers are 1 or more")
+    house.hall_known(args.hall)
     stand.prepare([Arm(args.arm)])
     where = runs.folder("rush")
     made = (target.rush(args, plan(args), where, Progress()) if args.target

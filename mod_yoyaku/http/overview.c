@@ -2,6 +2,7 @@
 #include "overview.h"
 
 #include <ap_mpm.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <mod_status.h>
 #include <scoreboard.h>
@@ -46,43 +47,78 @@ static json_t *server_tree(request_rec *r)
 }
 
 /* ?history=24h&step=60&until=2026-11-30T18:00Z */
-static void history_add(json_t *tree, request_rec *r)
+typedef struct period_t {
+    uint32_t minutes, step; /* minutes 0: none was asked for */
+    apr_time_t until;
+} period_t;
+
+static apr_status_t span_parse(int64_t *us, const char *text)
+{
+    char *end;
+    apr_int64_t days = apr_strtoi64(text, &end, 10);
+
+    if (apr_isdigit(*text) && strcmp(end, "d") == 0) {
+        *us = (days < DAYS ? days : DAYS) * DAY;
+        return *us > 0 ? APR_SUCCESS : APR_EINVAL;
+    }
+    return yk_rule_time_parse(us, text) == APR_SUCCESS && *us > 0 ? APR_SUCCESS
+                                                                  : APR_EINVAL;
+}
+
+/** @return NULL, or a sentence: what can be asked for instead */
+static const char *period_read(period_t *period, request_rec *r)
 {
     apr_table_t *args;
     const char *text;
-    apr_time_t until = apr_time_now();
-    int64_t us = 0, wide;
-    uint32_t minutes, step;
+    apr_int64_t step;
+    int64_t us;
+    char *end;
 
+    *period = (period_t){0, 1, apr_time_now()};
     ap_args_to_table(r, &args);
     text = apr_table_get(args, "history");
-    if (text == NULL || yk_http_throttle_shared() == NULL) {
-        return;
+    if (text == NULL) {
+        return NULL;
     }
-    if (yk_rule_time_parse(&us, text) != APR_SUCCESS &&
-        strchr(text, 'd') != NULL) {
-        apr_int64_t days = apr_atoi64(text);
-
-        us = days < 0 ? 0 : (days < DAYS ? days : DAYS) * DAY;
+    if (span_parse(&us, text) != APR_SUCCESS) {
+        return "history is how far to look back: 30min, 24h or any time up to "
+               "24h, or days, 1d to 28d.\n";
     }
-    minutes = us > 0 ? (uint32_t)(us / apr_time_from_sec(60)) : 60;
-    minutes = minutes < 1                  ? 1
-              : minutes > YK_STATS_MINUTES ? YK_STATS_MINUTES
-                                           : minutes;
+    period->minutes =
+        us < apr_time_from_sec(60) ? 1 : (uint32_t)(us / apr_time_from_sec(60));
     text = apr_table_get(args, "step");
-    wide = text != NULL ? apr_atoi64(text) : 1;
-    step = wide < 1 ? 1 : wide > minutes ? minutes : (uint32_t)wide;
-    while (minutes / step > ROWS) {
-        step *= 2;
+    if (text != NULL) {
+        step = apr_strtoi64(text, &end, 10);
+        if (*end != '\0' || step < 1) {
+            return "step is how many minutes a row has: 1, 15, 1440.\n";
+        }
+        period->step =
+            step < period->minutes ? (uint32_t)step : period->minutes;
     }
     text = apr_table_get(args, "until");
-    if (text != NULL && yk_time_parse(&until, text) != APR_SUCCESS) {
-        until = apr_time_now();
+    if (text != NULL && yk_time_parse(&period->until, text) != APR_SUCCESS) {
+        return "until is a time with its zone: 2026-11-30T18:00Z or "
+               "2026-11-30T18:00:00%2B01:00.\n";
+    }
+    return NULL;
+}
+
+static void history_add(json_t *tree, request_rec *r)
+{
+    period_t period;
+
+    if (yk_http_throttle_shared() == NULL || period_read(&period, r) != NULL ||
+        period.minutes == 0) {
+        return;
+    }
+    while (period.minutes / period.step > ROWS) {
+        period.step *= 2;
     }
     json_object_set_new(tree, "history",
-                        yk_stats_document_history(
-                            yk_http_measure_stats(), yk_http_throttle_shared(),
-                            minutes, step, until, r->pool));
+                        yk_stats_document_history(yk_http_measure_stats(),
+                                                  yk_http_throttle_shared(),
+                                                  period.minutes, period.step,
+                                                  period.until, r->pool));
 }
 
 static void desk_trees(json_t *tree)
@@ -187,9 +223,15 @@ static int send_json(request_rec *r, int status, json_t *tree)
 
 static int send_status(request_rec *r, json_t *tree)
 {
-    const char *text;
+    period_t period;
+    const char *text = period_read(&period, r);
     apr_size_t len;
 
+    if (text != NULL) {
+        return yk_http_refusal_bytes(r, HTTP_BAD_REQUEST,
+                                     "text/plain; charset=utf-8", text,
+                                     strlen(text));
+    }
     if (has_word(r, "json")) {
         return send_json(r, HTTP_OK, tree);
     }

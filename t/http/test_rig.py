@@ -140,6 +140,14 @@ def test_a_port_that_cannot_be_is_refused(the_rig):
     assert "--port" in the_rig.run("up", "--port", "70000", code=1).stderr
 
 
+@pytest.mark.parametrize("hall", ["nix", "generated:4", "/"])
+def test_a_hall_that_is_none_is_said_in_one_sentence(the_rig, hall):
+    for command in ("up", "rush", "ladder"):
+        said = the_rig.run(command, "--hall", hall, code=1).stderr
+        assert said.count("\n") == 1 and "there is no such file" in said
+        assert hall in said and "generated:SECTIONSxPLACES" in said
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_without_detach_it_stays_until_it_is_stopped(the_rig, number):
     process = subprocess.Popen(the_rig.argv + ["up", "--hall",

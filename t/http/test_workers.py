@@ -203,6 +203,29 @@ def test_status_tells_the_same_as_page_lines_json_and_metrics(house):
     assert lock["write_difference"] == 0
 
 
+NO_PERIOD = {"history=banana": "24h", "history=48h": "28d",
+             "history=0": "30min", "history=d": "1d",
+             "history=2h&step=often": "minutes", "history=2h&step=0": "1440",
+             "history=2h&until=noon": "18:00Z"}
+PERIODS = {"history=30min": 30, "history=90": 1, "history=2d&step=60": 2880,
+           "history=99d&step=1440": 40320,
+           "history=2h&step=4294967297": 120}
+
+
+def test_a_period_that_is_none_is_refused_and_told(house):
+    h = house()
+    for asked, names in NO_PERIOD.items():
+        for way in ("", "json&", "auto&"):
+            refused = h.get(f"/yoyaku-status?{way}{asked}")
+            assert refused.status == 400, asked
+            assert names in refused.answer.decode()
+            assert "banana" not in refused.answer.decode()
+    for asked, minutes in PERIODS.items():
+        told = json.loads(h.get(f"/yoyaku-status?json&{asked}").answer)
+        assert told["history"]["all"]["minutes"] == minutes, asked
+    assert "history" not in json.loads(h.get("/yoyaku-status?json").answer)
+
+
 def test_health_is_ready_and_looks_only(house):
     h = house()
     assert json.loads(h.get("/yoyaku-health").answer)["state"] == "ready"
