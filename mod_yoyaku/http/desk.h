@@ -140,6 +140,9 @@ const char *yk_http_desk_scan_base(request_rec *r);
 
 /** Where bookers are served: the first <Location> of handler yoyaku. */
 const char *yk_http_desk_scan_path(void);
+/** The same, as seen from one server: its own, else the main server's.
+ *  @return NULL: no <Location> tells */
+const char *yk_http_desk_scan_near(const server_rec *s);
 
 /** A database with a desk. */
 typedef struct yk_http_database_t {

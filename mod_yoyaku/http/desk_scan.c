@@ -259,6 +259,26 @@ const char *yk_http_desk_scan_path(void)
     return "";
 }
 
+const char *yk_http_desk_scan_near(const server_rec *s)
+{
+    const char *outer = NULL;
+
+    for (int i = 0; spots != NULL && i < spots->nelts; i++) {
+        const spot_t *spot = &APR_ARRAY_IDX(spots, i, spot_t);
+
+        if (strcmp(spot->handler, "yoyaku") != 0) {
+            continue;
+        }
+        if (spot->s == s) {
+            return spot->path;
+        }
+        if (spot->s == main_server && outer == NULL) {
+            outer = spot->path;
+        }
+    }
+    return outer;
+}
+
 /** Without a <Location> to go by: before the first word of ours. */
 static const char *base_guess(request_rec *r)
 {

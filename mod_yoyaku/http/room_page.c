@@ -53,6 +53,19 @@ static json_t *values_of(const yk_room_answer_t *answer, apr_pool_t *p)
     return json_loads(text_of(answer, p), 0, NULL);
 }
 
+/* Where the page finds the public document. Without a <Location> of the
+ * handler's to go by it finds none, and asks for its own number alone. */
+static json_t *rooms_of(request_rec *r)
+{
+    const char *base = yk_http_desk_scan_near(r->server);
+
+    return base == NULL
+               ? json_null()
+               : json_string(apr_pstrcat(r->pool,
+                                         ap_os_escape_path(r->pool, base, 1),
+                                         "/rooms", NULL));
+}
+
 int yk_http_room_page(request_rec *r, yk_http_room_t *room, const char *page,
                       const yk_room_answer_t *answer)
 {
@@ -68,6 +81,7 @@ int yk_http_room_page(request_rec *r, yk_http_room_t *room, const char *page,
     json_object_set_new(values, "has_number",
                         json_boolean(answer->number != 0));
     json_object_set_new(values, "room", json_string(room->name));
+    json_object_set_new(values, "rooms", rooms_of(r));
     json_object_set_new(values, "refresh", json_integer(retry));
     if (document != NULL) {
         const char *state =

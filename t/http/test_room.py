@@ -29,12 +29,12 @@ def house(folder, build, mpm, tmp_path):
         os.chmod(tmp_path / name, 0o600)
 
     def make(terms="active=1 rate=100/s grace=1s", more="", keys="key",
-             ready=True, **server):
+             ready=True, desk="/yoyaku", **server):
         name = os.path.join(folder, f"room{next(NUMBERS)}")
         files = " ".join(str(tmp_path / key) for key in keys.split())
         made.append(House(name, build, mpm, f"""
 YoyakuKeyFile {files}
-<Location "/yoyaku">
+<Location "{desk}">
     SetHandler yoyaku
 </Location>
 <Location "/app">
@@ -274,6 +274,51 @@ def test_the_public_document_and_its_snapshot(house, folder):
     file = shots / "room-sale.json"
     until(file.exists, 10, "a snapshot")
     assert json.loads(file.read_text())["room"] == "sale"
+
+
+@pytest.mark.parametrize("desk, path", [
+    ("/yoyaku", "/yoyaku"), ("/house/booking desk/", "/house/booking%20desk"),
+    ("/", "")])
+def test_the_page_reads_where_the_handler_is(desk, path, house):
+    h = house(desk=desk, more="""
+<LocationMatch "^/yoyaku-">
+    SetHandler None
+</LocationMatch>
+""" if desk == "/" else "")
+    Visitor(h).enter()
+    one = Visitor(h)
+    assert one.ask() == 503
+    rooms, = re.findall(rb'data-room="sale" data-rooms="([^"]*)"', one.body)
+    assert rooms.decode() == path + "/rooms"
+    public = h.get(f"{path}/rooms/sale")
+    assert public.status == 200
+    assert json.loads(public.answer)["room"] == "sale"
+
+
+def test_a_virtual_host_has_the_page_of_its_own_handler(house):
+    h = house(more="""
+<VirtualHost *:*>
+    ServerName other.example
+    <Location "/tickets">
+        SetHandler yoyaku
+    </Location>
+    <Location "/app">
+        YoyakuWaitingRoom sale
+    </Location>
+</VirtualHost>
+<VirtualHost *:*>
+    ServerName third.example
+    <Location "/app">
+        YoyakuWaitingRoom sale
+    </Location>
+</VirtualHost>
+""")
+    Visitor(h, {**PAGE, "Host": "other.example"}).enter()
+    for host, rooms in (("other.example", b"/tickets/rooms"),
+                        ("third.example", b"/yoyaku/rooms")):
+        one = Visitor(h, {**PAGE, "Host": host})
+        assert one.ask() == 503
+        assert b'data-rooms="' + rooms + b'"' in one.body
 
 
 def ctl(h, *args):
