@@ -185,7 +185,7 @@ def part_browser(more):
     folder = ROOT / "t" / "browser"
     if not list(folder.glob("test_*.py")):
         return []
-    return [run_pytest("browser", folder, [f"--build={BUILD}", *more])]
+    return [run_servers("browser", folder, [f"--build={BUILD}", *more])]
 
 
 # ---- all of it ----
