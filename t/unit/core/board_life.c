@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <apr_time.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +286,51 @@ START_TEST(a_hall_larger_than_the_memory_has_no_room)
 }
 END_TEST
 
+/* ---- what a reading leaves ---- */
+
+static int trims;
+
+/* The C library's, which goes through all free memory of the process. */
+int malloc_trim(size_t pad)
+{
+    trims++;
+    return 0;
+}
+
+static apr_status_t no_book(void *baton, yk_store_t **store)
+{
+    return APR_ECONNRESET;
+}
+
+static apr_status_t same_slot(void *baton, const yk_slot_t **slot, int fresh)
+{
+    *slot = baton;
+    return APR_SUCCESS;
+}
+
+/* A first look reads the whole slot; here it comes to nothing at once. */
+static void look(yk_slot_t *slot)
+{
+    yk_board_source_t source = {slot, no_book, same_slot};
+    yk_board_ref_t ref;
+    int old;
+
+    ck_assert_int_eq(yk_board_fresh(board_boards, &ref, &old,
+                                    yk_board_id("db", "t", slot->key), &source,
+                                    board_pool),
+                     APR_ECONNRESET);
+}
+
+START_TEST(a_reading_asks_for_memory_back_when_the_hall_is_large)
+{
+    trims = 0;
+    look(board_slot("small", 7, 100));
+    ck_assert_int_eq(trims, 0);
+    look(board_slot("large", 8, 400));
+    ck_assert_int_eq(trims, 1);
+}
+END_TEST
+
 /* ---- pages ---- */
 
 static int made;
@@ -365,6 +411,7 @@ Suite *board_life_suite(void)
     tcase_add_test(tc, boards_asked_for_just_now_do_not_give_way);
     tcase_add_test(tc, boards_least_lately_asked_for_give_way);
     tcase_add_test(tc, a_hall_larger_than_the_memory_has_no_room);
+    tcase_add_test(tc, a_reading_asks_for_memory_back_when_the_hall_is_large);
     tcase_add_test(tc, a_page_is_made_once_while_it_is_good);
     tcase_add_test(tc, a_page_that_cannot_be_made_anew_is_shown_as_it_was);
     suite_add_tcase(suite, tc);
