@@ -64,7 +64,7 @@ def one(name, args, where):
     finding = found.get("finding", True)
     return {"value": found["value"],
             "spread": [low, high] if low is not None else None,
-            "sides": found.get("sides"),
+            "sides": found.get("sides"), "rounds": found.get("rounds"),
             "driver_cpu_percent": round(100 * max(context.driver_cpu,
                                                   default=0), 1),
             "valid": not voids, "reason": "; ".join(voids) or None,

@@ -115,7 +115,9 @@ class Context:
                                                     found["high"]),
                 "finding": found["finding"],
                 "sides": [round(statistics.median(sides[side]), 1)
-                          for side in (one, other)]}
+                          for side in (one, other)],
+                "rounds": [[round(value, 1) for value in sides[side]]
+                           for side in (one, other)]}
 
 
 def same_size(c, sizes):

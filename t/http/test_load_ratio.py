@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 
-from load import compare, ladder, measure, ratio
+from load import compare, ladder, measure, measures, ratio
 from servers import ServerError
 
 pytestmark = [pytest.mark.own, pytest.mark.prefork]
@@ -141,6 +141,24 @@ def test_a_difference_of_a_third_is_found():
                 for run in runs for pair in PAIRS if pair[0][1] == "ours"
                 and pair[0][0] == pair[1][0])
     assert found / (300 * 4) > 0.9
+
+
+def test_a_measure_alternates_and_its_first_rounds_do_not_count():
+    class Args:
+        rounds = 6
+    done, speeds = [], {"one": itertools.chain([1], itertools.repeat(20)),
+                        "other": itertools.chain([900], itertools.repeat(10))}
+
+    def load(side):
+        done.append(side)
+        return next(speeds[side])
+    found = measures.Context(Args, None).versus(
+        lambda: load("one"), lambda: load("other"), value=lambda shot: shot)
+    assert done == ["one", "other"] * 2 + ["other", "one", "one", "other"] * 2 \
+        + ["other", "one"]
+    assert found["value"] == pytest.approx(2) and found["finding"]
+    assert found["rounds"] == [[20] * 6, [10] * 6]
+    assert found["sides"] == [20, 10]
 
 
 # ---- compare ----
