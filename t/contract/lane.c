@@ -563,13 +563,19 @@ END_TEST
 
 /* ---- two batches at once ---- */
 
+/* Until the test goes on, or has failed long ago. */
+static void stop_at(uint32_t stage)
+{
+    told->handed = stage;
+    for (int i = 0; i < 20000 && told->handed == stage; i++) {
+        apr_sleep(apr_time_from_msec(1));
+    }
+}
+
 static void stop_when_handed_on(void)
 {
     if (lanes->counts.handed_on == 1 && told->handed == 0) {
-        told->handed = 1;
-        while (told->handed == 1) {
-            apr_sleep(apr_time_from_msec(1));
-        }
+        stop_at(1);
     }
 }
 
@@ -624,6 +630,95 @@ START_TEST(the_next_batch_is_decided_while_one_is_committed)
 }
 END_TEST
 
+/* ---- few wait: they go together with those who come meanwhile ---- */
+
+static uint32_t waiting(void)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < YK_LANES; i++) {
+        n += lanes->lane[i].length;
+    }
+    return n;
+}
+
+static int somebody_leads(void)
+{
+    for (uint32_t i = 0; i < YK_LANES; i++) {
+        if (lanes->lane[i].leads != YK_LANE_NONE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1: leads and has gathered nobody; 3: all is decided; 5: it is in the book. */
+static void stop_thrice(void)
+{
+    static int steps_led;
+
+    if (told->handed == 0 && somebody_leads()) {
+        stop_at(1);
+    }
+    else if (lanes->counts.leaders == 1 && told->handed < 6) {
+        steps_led++;
+        if (steps_led == 2) {
+            stop_at(3);
+        }
+        else if (steps_led == 4) {
+            stop_at(5);
+        }
+    }
+}
+
+static void leads_a_crowd(yk_desk_t *desk, uint32_t number, apr_pool_t *p)
+{
+    yk_lane_step = stop_thrice;
+    wants_another(desk, number, p);
+}
+
+/* Until that is so; five seconds are enough. */
+static void until(uint32_t stage, uint32_t length)
+{
+    for (int i = 0; i < 5000 && (told->handed != stage || waiting() != length);
+         i++) {
+        apr_sleep(apr_time_from_msec(1));
+    }
+    ck_assert_uint_eq(told->handed, stage);
+    ck_assert_uint_eq(waiting(), length);
+}
+
+START_TEST(few_who_wait_are_no_batch_before_the_commit)
+{
+    pid_t pids[6];
+    int status;
+
+    stage_make();
+    pids[0] = employ(leads_a_crowd, 0, 1);
+    until(1, 1);
+    for (uint32_t i = 1; i < 5; i++) {
+        pids[i] = employ(wants_another, i, 1);
+    }
+    until(1, 5);
+    told->handed = 2;
+    until(3, 0);
+    pids[5] = employ(wants_another, 5, 1);
+    until(3, 1);
+    told->handed = 4;
+    until(5, 1);
+    ck_assert_uint_eq(lanes->counts.handed_on, 0);
+    ck_assert_int_eq(
+        server_number(book_line(), "SELECT COUNT(*) FROM yoyaku_order"), 5);
+    told->handed = 6;
+    for (uint32_t i = 0; i < 6; i++) {
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_uint_eq(lanes->counts.batches, 2);
+    stage_end();
+}
+END_TEST
+
 TCase *lane_case(void)
 {
     TCase *tcase = tcase_create("lane");
@@ -632,6 +727,7 @@ TCase *lane_case(void)
     tcase_add_test(tcase, holds_through_a_lane_sell_every_place_once);
     tcase_add_test(tcase, workers_killed_at_any_moment_lose_and_double_nothing);
     tcase_add_test(tcase, the_next_batch_is_decided_while_one_is_committed);
+    tcase_add_test(tcase, few_who_wait_are_no_batch_before_the_commit);
     tcase_add_test(tcase, no_clerk_sells_twice_nor_refuses_what_is_free);
     tcase_add_test(tcase, a_crash_at_any_step_of_a_lane_is_seen_by_nobody_else);
     return tcase;
