@@ -100,7 +100,9 @@ typedef struct yk_count_t {
 typedef struct yk_order_row_t {
     uint64_t order_id;
     int found;
-    yk_order_t *order;    /**< as read under the lock, lines too */
+    const yk_order_t *seen; /**< as read before the lock, or NULL */
+    yk_order_t *order;    /**< as it stands under the lock, lines too */
+    const yk_order_t *was;  /**< the same untouched: what differs is written */
     int changed, is_new;
     const char *why;      /**< journal: "hold", "release", ... */
     const char *who;      /**< journal: booker, shop user, "sweep" */
@@ -173,7 +175,11 @@ void yk_ledger_want_anchor(yk_ledger_t *l, yk_anchor_e kind, uint64_t owner,
                            uint32_t no);
 void yk_ledger_want_place(yk_ledger_t *l, uint64_t slot_id, uint32_t area_no,
                           uint32_t place_no, int seat);
-void yk_ledger_want_order(yk_ledger_t *l, uint64_t order_id);
+/** `seen`, which must outlive the ledger: whoever plans with it looks at the
+ *  version after locking. Where that is still the same nothing else is read
+ *  again, since every write of an order or its lines raises it. */
+void yk_ledger_want_order(yk_ledger_t *l, uint64_t order_id,
+                          const yk_order_t *seen);
 void yk_ledger_want_version(yk_ledger_t *l, uint64_t slot_id);
 void yk_ledger_want_booker(yk_ledger_t *l, uint32_t tenant_id,
                            const unsigned char hash[16]);

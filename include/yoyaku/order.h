@@ -58,10 +58,6 @@ typedef struct yk_line_t {
     char currency[4];     /**< "" without */
     int live;             /**< it counts: pool, quota, limits, map */
     const char *holder;   /**< who will use it; "" when not said */
-
-    /* the ledger's own */
-    int changed;          /**< to be written */
-    int is_new;
 } yk_line_t;
 
 typedef struct yk_order_t {
@@ -95,6 +91,9 @@ int64_t yk_order_total(const yk_order_t *order);
 
 /** The state as of now: held or locked past its deadline is expired. */
 yk_order_state_e yk_order_state_at(const yk_order_t *order, apr_time_t now);
+
+/** Of its own from p, lines too; texts stay where they are. */
+yk_order_t *yk_order_copy(const yk_order_t *order, apr_pool_t *p);
 
 /** hash(booker) as the book keeps it */
 void yk_booker_hash(unsigned char hash[16], const char *booker);

@@ -97,7 +97,7 @@ apr_status_t yk_patch_plan(yk_deed_t *deed)
     if (rv != APR_SUCCESS || deed->refused) {
         return rv;
     }
-    yk_ledger_want_order(deed->ledger, deed->seen->order_id);
+    yk_ledger_want_order(deed->ledger, deed->seen->order_id, deed->seen);
     for (uint32_t i = 0; rv == APR_SUCCESS && i < deed->seen->nlines; i++) {
         rv = yk_deed_slot_by_id(deed, &slot, deed->seen->lines[i].slot_id);
     }
@@ -124,7 +124,6 @@ static yk_verdict_e set_holders(yk_deed_t *deed, const yk_patch_t *patch)
                 "a line of this order");
         }
         line->holder = patch->holders[i].holder;
-        line->changed = 1;
     }
     return YK_VERDICT_DONE;
 }

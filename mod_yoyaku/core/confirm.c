@@ -134,7 +134,6 @@ static int retake_line(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line)
             yk_deed_map(deed, slot, line->area_no, line->place_no, 0);
         }
         line->live = 1;
-        line->changed = 1;
     }
     if (line->place_no != YK_NO_PLACE) {
         place = yk_ledger_place(deed->ledger, line->slot_id, line->place_no);

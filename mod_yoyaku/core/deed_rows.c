@@ -99,7 +99,7 @@ static apr_status_t read_claim(yk_deed_t *deed, apr_time_t *now)
 {
     apr_status_t rv;
 
-    if (deed->claimed != NULL && !deed->claimed->is_torn) {
+    if (deed->claimed != NULL) {
         deed->seen = deed->claimed->order;
         *now = deed->claimed_at;
         return APR_SUCCESS;
@@ -198,7 +198,7 @@ apr_status_t yk_deed_want_order(yk_deed_t *deed, const yk_order_t *order,
         want_line(deed, slot, line);
         yk_deed_want_booker(deed, slot, order->booker);
     }
-    yk_ledger_want_order(deed->ledger, order->order_id);
+    yk_ledger_want_order(deed->ledger, order->order_id, order);
     return APR_SUCCESS;
 }
 
@@ -399,7 +399,6 @@ void yk_deed_give(yk_deed_t *deed, yk_order_row_t *row, yk_line_t *line,
         yk_deed_count(deed, row, line,
                       -(int64_t)(whole ? line->quantity : quantity));
     }
-    line->changed = 1;
     if (!whole) {
         line->quantity -= quantity;
         return;

@@ -79,11 +79,16 @@ void yk_ledger_want_place(yk_ledger_t *l, uint64_t slot_id, uint32_t area_no,
     place_add(l, slot_id, area_no, place_no, seat);
 }
 
-void yk_ledger_want_order(yk_ledger_t *l, uint64_t order_id)
+void yk_ledger_want_order(yk_ledger_t *l, uint64_t order_id,
+                          const yk_order_t *seen)
 {
+    yk_order_row_t *row;
+
     l->orders =
         room(l, l->orders, l->norders, &l->order_space, sizeof(*l->orders));
-    l->orders[l->norders++].order_id = order_id;
+    row = &l->orders[l->norders++];
+    row->order_id = order_id;
+    row->seen = seen;
 }
 
 void yk_ledger_want_version(yk_ledger_t *l, uint64_t slot_id)
@@ -320,25 +325,13 @@ void yk_ledger_touch_place(yk_ledger_t *l, yk_place_t *place)
     place->changed = 1;
 }
 
-static yk_order_t *order_copy(const yk_order_t *order, apr_pool_t *p)
-{
-    yk_order_t *copy = apr_pmemdup(p, order, sizeof(*order));
-
-    if (order->nlines > 0) {
-        copy->line_space = order->nlines;
-        copy->lines =
-            apr_pmemdup(p, order->lines, order->nlines * sizeof(yk_line_t));
-    }
-    return copy;
-}
-
 void yk_ledger_touch_order(yk_ledger_t *l, yk_order_row_t *row)
 {
     if (row->mark != l->mark) {
         yk_undo_t *undo = keep(l, UNDO_ORDER, row - l->orders);
 
         undo->was.order = *row;
-        undo->was.order.order = order_copy(row->order, l->p);
+        undo->was.order.order = yk_order_copy(row->order, l->p);
         if (row->ncounts > 0) {
             undo->was.order.counts = apr_pmemdup(
                 l->p, row->counts, row->ncounts * sizeof(*row->counts));
@@ -414,8 +407,6 @@ yk_line_t *yk_ledger_line_add(yk_ledger_t *l, yk_order_t *order)
     line->line = order->next_line++;
     line->tariff = "";
     line->holder = "";
-    line->changed = 1;
-    line->is_new = 1;
     return line;
 }
 

@@ -62,6 +62,19 @@ static void order_row(void *baton, char **row, const unsigned long *lengths)
     order->order = yk_order_read(row + 1, lengths + 1, ledger->p);
 }
 
+/* Seen before: at the same version it is what it was, lines too; at another
+ * whoever planned with it begins again. */
+static void seen_row(void *baton, char **row, const unsigned long *lengths)
+{
+    yk_ledger_t *ledger = baton;
+    yk_order_row_t *order = &ledger->orders[yk_column_uint(row[0])];
+
+    order->found = 1;
+    order->was = order->seen;
+    order->order = yk_order_copy(order->seen, ledger->p);
+    order->order->version = yk_column_uint(row[1]);
+}
+
 static void line_row(void *baton, char **row, const unsigned long *lengths)
 {
     yk_ledger_t *ledger = baton;
@@ -205,35 +218,58 @@ static void ask_places(yk_packet_t *packet, yk_ledger_t *ledger, int seat,
     }
 }
 
-/* Orders: locks those named, ascending by order_id. Their lines: locks
- * nothing; whoever writes lines holds the order. */
+/* What is asked of orders: of some that were seen before the version alone. */
+typedef enum asked_e { ASK_SEEN, ASK_ORDERS, ASK_LINES } asked_e;
+
+static void ask_of_orders(yk_packet_t *packet, yk_ledger_t *ledger,
+                          asked_e asked, uint32_t from, uint32_t to, int blind)
+{
+    static yk_row_fn *const row_of[] = {seen_row, order_row, line_row};
+    yk_sql_t *sql =
+        yk_packet_ask(packet, blind ? nothing : row_of[asked], ledger);
+
+    yk_sql_put(sql, asked == ASK_SEEN     ? "SELECT w.i,o.version"
+                    : asked == ASK_ORDERS ? "SELECT w.i,o.order_id,o.version"
+                                          : "SELECT w.i");
+    yk_sql_put(sql, asked == ASK_SEEN     ? ""
+                    : asked == ASK_ORDERS ? yk_order_select
+                                          : yk_line_select);
+    yk_sql_put(sql, FROM_LIST);
+    for (uint32_t i = from; i < to; i++) {
+        yk_sql_item(sql, i);
+        yk_sql_item_uint(sql, "o", ledger->orders[i].order_id);
+    }
+    yk_sql_put(sql, asked == ASK_LINES
+                        ? ") w STRAIGHT_JOIN yoyaku_booking b"
+                          " FORCE INDEX (PRIMARY) ON b.order_id=w.o"
+                        : JOIN_ORDER " FOR UPDATE");
+}
+
+/* Orders: locks those named, ascending by order_id, whether seen before or
+ * not. Lines of those not seen: locks nothing; whoever writes lines holds the
+ * order. */
 static void ask_orders(yk_packet_t *packet, yk_ledger_t *ledger, int lines,
                        int blind)
 {
-    uint32_t i = 0;
+    uint32_t to;
 
-    while (i < ledger->norders && !ledger->orders[i].is_new) {
-        uint32_t end = i + YK_LIST_ROWS;
-        yk_sql_t *sql;
-        if (lines) {
-            sql = yk_packet_ask(packet, line_row, ledger);
-            yk_sql_put(sql, "SELECT w.i");
-            yk_sql_put(sql, yk_line_select);
+    for (uint32_t i = 0; i < ledger->norders && !ledger->orders[i].is_new;
+         i = to) {
+        int seen = ledger->orders[i].seen != NULL;
+
+        to = i + 1;
+        while (to < ledger->norders && to < i + YK_LIST_ROWS &&
+               !ledger->orders[to].is_new &&
+               (ledger->orders[to].seen != NULL) == seen) {
+            to++;
         }
-        else {
-            sql = yk_packet_ask(packet, blind ? nothing : order_row, ledger);
-            yk_sql_put(sql, "SELECT w.i,o.order_id,o.version");
-            yk_sql_put(sql, yk_order_select);
+        if (!lines) {
+            ask_of_orders(packet, ledger, seen ? ASK_SEEN : ASK_ORDERS, i, to,
+                          blind);
         }
-        yk_sql_put(sql, FROM_LIST);
-        while (i < ledger->norders && i < end && !ledger->orders[i].is_new) {
-            yk_sql_item(sql, i);
-            yk_sql_item_uint(sql, "o", ledger->orders[i].order_id);
-            i++;
+        else if (!seen) {
+            ask_of_orders(packet, ledger, ASK_LINES, i, to, blind);
         }
-        yk_sql_put(sql, lines ? ") w STRAIGHT_JOIN yoyaku_booking b"
-                                " FORCE INDEX (PRIMARY) ON b.order_id=w.o"
-                              : JOIN_ORDER " FOR UPDATE");
     }
 }
 
@@ -332,6 +368,7 @@ static void forget(yk_ledger_t *ledger)
     }
     for (i = 0; i < ledger->norders; i++) {
         ledger->orders[i].found = ledger->orders[i].is_new;
+        ledger->orders[i].was = NULL;
     }
     for (i = 0; i < ledger->nversions; i++) {
         ledger->versions[i].found = 0;
@@ -344,9 +381,22 @@ static void forget(yk_ledger_t *ledger)
     }
 }
 
+/* What a decision will change stays as it was beside it. */
+static void keep_orders(yk_ledger_t *ledger)
+{
+    for (uint32_t i = 0; i < ledger->norders; i++) {
+        yk_order_row_t *row = &ledger->orders[i];
+
+        if (row->found && !row->is_new && row->was == NULL) {
+            row->was = yk_order_copy(row->order, ledger->p);
+        }
+    }
+}
+
 apr_status_t yk_store_lock(yk_store_t *store, yk_ledger_t *ledger)
 {
     yk_packet_t *packet = yk_packet_make(store);
+    apr_status_t rv;
 
     yk_ledger_sort(ledger);
     forget(ledger);
@@ -358,5 +408,7 @@ apr_status_t yk_store_lock(yk_store_t *store, yk_ledger_t *ledger)
     ask_bookers(packet, ledger);
     ask_onces(packet, ledger);
     ask_clock(packet, ledger);
-    return yk_packet_run(packet);
+    rv = yk_packet_run(packet);
+    keep_orders(ledger);
+    return rv;
 }

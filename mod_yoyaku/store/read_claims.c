@@ -13,29 +13,19 @@ typedef struct claims_t {
     apr_pool_t *p;
 } claims_t;
 
+/* One row a line, the order before each; an order without lines has one. */
 static void order_row(void *baton, char **row, const unsigned long *lengths)
 {
     claims_t *c = baton;
     yk_claimed_t *claimed = &c->claimed[yk_column_uint(row[0])];
+    const uint32_t lines = 1 + yk_order_ncolumns;
 
-    claimed->order = yk_order_read(row + 1, lengths + 1, c->p);
-}
-
-/* Lines are a statement of their own: an order written in between is torn, and
- * counts as not read. */
-static void line_row(void *baton, char **row, const unsigned long *lengths)
-{
-    claims_t *c = baton;
-    yk_claimed_t *claimed = &c->claimed[yk_column_uint(row[0])];
-
-    if (claimed->order == NULL || claimed->is_torn) {
-        return;
+    if (claimed->order == NULL) {
+        claimed->order = yk_order_read(row + 1, lengths + 1, c->p);
     }
-    if (claimed->order->version != yk_column_uint(row[1])) {
-        claimed->is_torn = 1;
-        return;
+    if (row[lines] != NULL) {
+        yk_line_read(claimed->order, row + lines, lengths + lines, c->p);
     }
-    yk_line_read(claimed->order, row + 2, lengths + 2, c->p);
 }
 
 static void clock_row(void *baton, char **row, const unsigned long *lengths)
@@ -80,23 +70,21 @@ static int list_of(yk_sql_t *sql, const claims_t *c, int by_token)
     return n;
 }
 
-static void ask(yk_packet_t *packet, claims_t *c, int by_token, int lines)
+/* Order and lines are one statement: what it sees, it sees at one moment. */
+static void ask(yk_packet_t *packet, claims_t *c, int by_token)
 {
     yk_sql_t *sql;
 
     if (list_of(NULL, c, by_token) == 0) {
         return;
     }
-    sql = yk_packet_ask(packet, lines ? line_row : order_row, c);
-    yk_sql_put(sql, lines ? "SELECT w.i,o.version"
-                          : "SELECT w.i,o.order_id,"
-                            "o.version");
-    yk_sql_put(sql, lines ? yk_line_select : yk_order_select);
+    sql = yk_packet_ask(packet, order_row, c);
+    yk_sql_put(sql, "SELECT w.i,o.order_id,o.version");
+    yk_sql_put(sql, yk_order_select_joined);
+    yk_sql_put(sql, yk_line_select);
     list_of(sql, c, by_token);
-    if (lines) {
-        yk_sql_put(sql, " STRAIGHT_JOIN yoyaku_booking b FORCE INDEX (PRIMARY)"
-                        " ON b.order_id=o.order_id");
-    }
+    yk_sql_put(sql, " LEFT JOIN yoyaku_booking b FORCE INDEX (PRIMARY)"
+                    " ON b.order_id=o.order_id");
 }
 
 apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
@@ -108,12 +96,9 @@ apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
 
     for (uint32_t i = 0; i < n; i++) {
         claimed[i].order = NULL;
-        claimed[i].is_torn = 0;
     }
-    for (int lines = 0; lines < 2; lines++) {
-        ask(packet, &c, 1, lines);
-        ask(packet, &c, 0, lines);
-    }
+    ask(packet, &c, 1);
+    ask(packet, &c, 0);
     sql = yk_packet_ask(packet, clock_row, &c);
     yk_sql_put(sql, "SELECT ");
     yk_sql_clock(sql, store->shift_us);

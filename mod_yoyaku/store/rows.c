@@ -5,24 +5,76 @@
 #define SELECT_ORDER(column, member, form) ",o." #column
 const char yk_order_select[] = YK_ORDER_COLUMNS(SELECT_ORDER);
 
+#define JOINED_UINT(column) ",o." #column
+#define JOINED_INT(column) ",o." #column
+#define JOINED_STATE(column) ",o." #column
+#define JOINED_BYTES(column) ",o." #column
+#define JOINED_CODE(column) ",o." #column
+#define JOINED_TEXT(column) ",IF(b.line>1,'',o." #column ")"
+#define SELECT_JOINED(column, member, form) JOINED_##form(column)
+const char yk_order_select_joined[] = YK_ORDER_COLUMNS(SELECT_JOINED);
+
+#define ONE(column, member, form) +1
+const uint32_t yk_order_ncolumns = 2 YK_ORDER_COLUMNS(ONE);
+
 #define SELECT_LINE(column, member, form) ",b." #column
-const char yk_line_select[] = YK_LINE_COLUMNS(SELECT_LINE);
+const char yk_line_select[] = ",b.line" YK_LINE_COLUMNS(SELECT_LINE);
 
-#define NAME(column, member, form) "," #column
-#define UPDATE(column, member, form) "," #column "=VALUES(" #column ")"
+/* A column's place in its list is its bit. */
+#define ORDER_BIT(column, member, form) ORDER_##column,
+#define LINE_BIT(column, member, form) LINE_##column,
+enum { YK_ORDER_COLUMNS(ORDER_BIT) ORDER_BITS };
+enum { YK_LINE_COLUMNS(LINE_BIT) LINE_BITS };
 
-const char yk_order_insert[] =
-    "INSERT INTO yoyaku_order (order_id,version" YK_ORDER_COLUMNS(
-        NAME) ") VALUES ";
-const char yk_order_update[] =
-    " ON DUPLICATE KEY UPDATE version=VALUES(version)" YK_ORDER_COLUMNS(UPDATE);
+#define HAS(columns, bit) (((columns) >> (bit)) & 1)
 
-const char yk_line_insert[] =
-    "INSERT INTO yoyaku_booking "
-    "(order_id,tenant_id,booker_hash" YK_LINE_COLUMNS(NAME) ") VALUES ";
-const char yk_line_update[] =
-    " ON DUPLICATE KEY UPDATE booker_hash=VALUES(booker_hash)" YK_LINE_COLUMNS(
-        UPDATE);
+/* ---- what differs ---- */
+
+static const yk_order_t blank_order;
+static const yk_line_t blank_line;
+
+/* NULL is the empty one. */
+static int text_differs(const char *one, const char *other)
+{
+    return strcmp(one != NULL ? one : "", other != NULL ? other : "") != 0;
+}
+
+#define DIFFERS_UINT(member) (from->member != was->member)
+#define DIFFERS_INT(member) (from->member != was->member)
+#define DIFFERS_STATE(member) (from->member != was->member)
+#define DIFFERS_TEXT(member) text_differs(from->member, was->member)
+#define DIFFERS_BYTES(member)                                                  \
+    (memcmp(from->member, was->member, sizeof(from->member)) != 0)
+#define DIFFERS_CODE(member)                                                   \
+    (strncmp(from->member, was->member, sizeof(from->member)) != 0)
+#define ORDER_DIFFERS(column, member, form)                                    \
+    columns |= (yk_columns_t)DIFFERS_##form(member) << ORDER_##column;
+#define LINE_DIFFERS(column, member, form)                                     \
+    columns |= (yk_columns_t)DIFFERS_##form(member) << LINE_##column;
+
+yk_columns_t yk_order_columns(const yk_order_t *from, const yk_order_t *was)
+{
+    yk_columns_t columns = 0;
+
+    if (was == NULL) {
+        was = &blank_order;
+    }
+    YK_ORDER_COLUMNS(ORDER_DIFFERS)
+    return columns;
+}
+
+yk_columns_t yk_line_columns(const yk_line_t *from, const yk_line_t *was)
+{
+    yk_columns_t columns = 0;
+
+    if (was == NULL) {
+        was = &blank_line;
+    }
+    YK_LINE_COLUMNS(LINE_DIFFERS)
+    return columns;
+}
+
+/* ---- reading and writing ---- */
 
 /* One column into its member, and back, by form. `to` is the struct. */
 #define READ_UINT(member) to->member = yk_column_uint(*row)
@@ -44,8 +96,6 @@ const char yk_line_update[] =
 #define WRITE_TEXT(member) yk_sql_text(sql, from->member)
 #define WRITE_BYTES(member) yk_sql_hex(sql, from->member, sizeof(from->member))
 #define WRITE_CODE(member) yk_sql_text_cut(sql, from->member, 3)
-#define WRITE(column, member, form) WRITE_##form(member);
-
 yk_order_t *yk_order_read(char **row, const unsigned long *lengths,
                           apr_pool_t *p)
 {
@@ -67,6 +117,9 @@ void yk_line_read(yk_order_t *order, char **row, const unsigned long *lengths,
     uint32_t at;
 
     memset(to, 0, sizeof(*to));
+    to->line = (uint32_t)yk_column_uint(row[0]);
+    row++;
+    lengths++;
     YK_LINE_COLUMNS(READ)
     if (order->nlines == order->line_space) {
         uint32_t space = order->line_space > 0 ? 2 * order->line_space : 8;
@@ -86,22 +139,78 @@ void yk_line_read(yk_order_t *order, char **row, const unsigned long *lengths,
     order->lines[at] = read;
 }
 
-void yk_order_write(yk_sql_t *sql, const yk_order_t *from)
+#define ORDER_NAME(column, member, form)                                       \
+    if (HAS(columns, ORDER_##column)) {                                        \
+        yk_sql_put(sql, "," #column);                                          \
+    }
+#define ORDER_WRITE(column, member, form)                                      \
+    if (HAS(columns, ORDER_##column)) {                                        \
+        WRITE_##form(member);                                                  \
+    }
+#define ORDER_UPDATE(column, member, form)                                     \
+    if (HAS(columns, ORDER_##column)) {                                        \
+        yk_sql_put(sql, "," #column "=VALUES(" #column ")");                   \
+    }
+
+void yk_order_insert(yk_sql_t *sql, yk_columns_t columns)
+{
+    yk_sql_put(sql, "INSERT INTO yoyaku_order (order_id,version");
+    YK_ORDER_COLUMNS(ORDER_NAME)
+    yk_sql_put(sql, ") VALUES ");
+}
+
+void yk_order_write(yk_sql_t *sql, const yk_order_t *from, yk_columns_t columns)
 {
     yk_sql_row(sql);
     yk_sql_uint(sql, from->order_id);
     yk_sql_uint(sql, from->version + 1);
-    YK_ORDER_COLUMNS(WRITE)
+    YK_ORDER_COLUMNS(ORDER_WRITE)
     yk_sql_row_end(sql);
 }
 
+void yk_order_update(yk_sql_t *sql, yk_columns_t columns)
+{
+    yk_sql_put(sql, " ON DUPLICATE KEY UPDATE version=VALUES(version)");
+    YK_ORDER_COLUMNS(ORDER_UPDATE)
+}
+
+#define LINE_NAME(column, member, form)                                        \
+    if (HAS(columns, LINE_##column)) {                                         \
+        yk_sql_put(sql, "," #column);                                          \
+    }
+#define LINE_WRITE(column, member, form)                                       \
+    if (HAS(columns, LINE_##column)) {                                         \
+        WRITE_##form(member);                                                  \
+    }
+#define LINE_UPDATE(column, member, form)                                      \
+    if (HAS(columns, LINE_##column)) {                                         \
+        yk_sql_put(sql, "," #column "=VALUES(" #column ")");                   \
+    }
+
+void yk_line_insert(yk_sql_t *sql, yk_columns_t columns, int is_new)
+{
+    yk_sql_put(sql, "INSERT INTO yoyaku_booking (order_id,line");
+    yk_sql_put(sql, is_new ? ",tenant_id,booker_hash" : "");
+    YK_LINE_COLUMNS(LINE_NAME)
+    yk_sql_put(sql, ") VALUES ");
+}
+
 void yk_line_write(yk_sql_t *sql, const yk_order_t *order,
-                   const yk_line_t *from)
+                   const yk_line_t *from, yk_columns_t columns, int is_new)
 {
     yk_sql_row(sql);
     yk_sql_uint(sql, order->order_id);
-    yk_sql_uint(sql, order->tenant_id);
-    yk_sql_hex(sql, order->booker_hash, sizeof(order->booker_hash));
-    YK_LINE_COLUMNS(WRITE)
+    yk_sql_uint(sql, from->line);
+    if (is_new) {
+        yk_sql_uint(sql, order->tenant_id);
+        yk_sql_hex(sql, order->booker_hash, sizeof(order->booker_hash));
+    }
+    YK_LINE_COLUMNS(LINE_WRITE)
     yk_sql_row_end(sql);
+}
+
+void yk_line_update(yk_sql_t *sql, yk_columns_t columns)
+{
+    yk_sql_put(sql, " ON DUPLICATE KEY UPDATE line=VALUES(line)");
+    YK_LINE_COLUMNS(LINE_UPDATE)
 }

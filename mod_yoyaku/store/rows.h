@@ -37,9 +37,8 @@
     X(payment, payment, TEXT)                                                  \
     X(data, data, TEXT)
 
-/* order_id, tenant_id and booker_hash are the order's. */
+/* order_id, tenant_id and booker_hash are the order's; line is apart. */
 #define YK_LINE_COLUMNS(X)                                                     \
-    X(line, line, UINT)                                                        \
     X(live, live, UINT)                                                        \
     X(slot_id, slot_id, UINT)                                                  \
     X(area_no, area_no, UINT)                                                  \
@@ -53,6 +52,10 @@
 
 /** ",o.tenant_id,o.state,..": after o.order_id,o.version */
 extern const char yk_order_select[];
+/** The same beside lines: texts only with the first, for they may be long. */
+extern const char yk_order_select_joined[];
+/** So many columns yk_order_read() reads. */
+extern const uint32_t yk_order_ncolumns;
 /** ",b.line,b.live,..": after whatever names the order */
 extern const char yk_line_select[];
 
@@ -64,14 +67,28 @@ yk_order_t *yk_order_read(char **row, const unsigned long *lengths,
 void yk_line_read(yk_order_t *order, char **row, const unsigned long *lengths,
                   apr_pool_t *p);
 
-/** "INSERT INTO yoyaku_order (..) VALUES " and one row of it. */
-extern const char yk_order_insert[];
-extern const char yk_order_update[]; /**< ON DUPLICATE KEY UPDATE .. */
-void yk_order_write(yk_sql_t *sql, const yk_order_t *order);
+/**
+ * Columns that have something to say, a bit each in the list's order: those in
+ * which a row differs from `was`, or from the defaults of the table (`was`
+ * NULL: it is new). A statement has the columns of all its rows together:
+ * parsing and setting what stays as it is would be a third of a batch.
+ */
+typedef uint32_t yk_columns_t;
 
-extern const char yk_line_insert[];
-extern const char yk_line_update[];
+yk_columns_t yk_order_columns(const yk_order_t *order, const yk_order_t *was);
+yk_columns_t yk_line_columns(const yk_line_t *line, const yk_line_t *was);
+
+/** "INSERT INTO yoyaku_order (..) VALUES ", a row of it, and for rows that are
+ *  there and locked " ON DUPLICATE KEY UPDATE ..". */
+void yk_order_insert(yk_sql_t *sql, yk_columns_t columns);
+void yk_order_write(yk_sql_t *sql, const yk_order_t *order,
+                    yk_columns_t columns);
+void yk_order_update(yk_sql_t *sql, yk_columns_t columns);
+
+/** The same of lines; a new one names its order's tenant and booker. */
+void yk_line_insert(yk_sql_t *sql, yk_columns_t columns, int is_new);
 void yk_line_write(yk_sql_t *sql, const yk_order_t *order,
-                   const yk_line_t *line);
+                   const yk_line_t *line, yk_columns_t columns, int is_new);
+void yk_line_update(yk_sql_t *sql, yk_columns_t columns);
 
 #endif

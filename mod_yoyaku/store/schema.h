@@ -11,7 +11,7 @@
  */
 
 /** The number of the last schema file. */
-#define YK_SCHEMA_VERSION 5
+#define YK_SCHEMA_VERSION 6
 
 /** X(table without its prefix) */
 #define YK_TABLES(X)                                                           \

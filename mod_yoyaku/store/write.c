@@ -140,50 +140,86 @@ static void write_places(yk_packet_t *packet, const yk_change_t *c)
 static void write_orders(yk_packet_t *packet, const yk_change_t *c, int is_new)
 {
     yk_sql_t *sql = NULL;
-    uint32_t i, n = 0;
+    yk_columns_t columns = 0;
 
-    for (i = 0; i < c->norders; i++) {
+    for (uint32_t i = 0; i < c->norders; i++) {
+        const yk_order_row_t *row = c->orders[i];
+        if ((row->is_new != 0) == (is_new != 0)) {
+            columns |= yk_order_columns(row->order, row->was);
+        }
+    }
+    for (uint32_t i = 0; i < c->norders; i++) {
         const yk_order_row_t *row = c->orders[i];
         if ((row->is_new != 0) != (is_new != 0)) {
             continue;
         }
-        if (n++ == 0) {
+        if (sql == NULL) {
             sql = yk_packet_do(packet);
-            yk_sql_put(sql, yk_order_insert);
+            yk_order_insert(sql, columns);
         }
-        yk_order_write(sql, row->order);
+        yk_order_write(sql, row->order, columns);
     }
-    if (n > 0 && !is_new) {
-        yk_sql_put(sql, yk_order_update);
+    if (sql != NULL && !is_new) {
+        yk_order_update(sql, columns);
     }
 }
 
-/* Lines stand under their order's lock. */
-static void write_lines(yk_packet_t *packet, const yk_change_t *c)
-{
-    yk_sql_t *sql = NULL;
-    uint32_t i, j, n = 0;
+typedef struct changed_line_t {
+    const yk_order_t *order;
+    const yk_line_t *line;
+} changed_line_t;
 
-    for (i = 0; i < c->norders; i++) {
-        const yk_order_row_t *row = c->orders[i];
-        for (j = 0; j < row->order->nlines; j++) {
-            const yk_line_t *line = &row->order->lines[j];
-            if (!line->changed && !line->is_new && !row->is_new) {
+/* Lines to be written, and the columns they need together. */
+static uint32_t gather_lines(const yk_change_t *c, int is_new,
+                             changed_line_t *lines, yk_columns_t *columns)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c->norders; i++) {
+        const yk_order_t *order = c->orders[i]->order;
+        const yk_order_t *was = c->orders[i]->was;
+
+        for (uint32_t j = 0; j < order->nlines; j++) {
+            const yk_line_t *line = &order->lines[j];
+            yk_columns_t differ;
+
+            if ((was == NULL || j >= was->nlines) != (is_new != 0)) {
                 continue;
             }
-            if (n == WRITE_ROWS) {
-                yk_sql_put(sql, yk_line_update);
-                n = 0;
+            /* lines are only ever added, at the end */
+            differ = yk_line_columns(line, is_new ? NULL : &was->lines[j]);
+            if (is_new || differ != 0) {
+                lines[n].order = order;
+                lines[n++].line = line;
+                *columns |= differ;
             }
-            if (n++ == 0) {
-                sql = yk_packet_do(packet);
-                yk_sql_put(sql, yk_line_insert);
-            }
-            yk_line_write(sql, row->order, line);
         }
     }
-    if (n > 0) {
-        yk_sql_put(sql, yk_line_update);
+    return n;
+}
+
+/* Lines stand under their order's lock. */
+static void write_lines(yk_packet_t *packet, const yk_change_t *c, int is_new)
+{
+    yk_sql_t *sql = NULL;
+    yk_columns_t columns = 0;
+    changed_line_t *lines;
+    uint32_t n = 1;
+
+    for (uint32_t i = 0; i < c->norders; i++) {
+        n += c->orders[i]->order->nlines;
+    }
+    lines = apr_palloc(packet->p, n * sizeof(*lines));
+    n = gather_lines(c, is_new, lines, &columns);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i % WRITE_ROWS == 0) {
+            sql = yk_packet_do(packet);
+            yk_line_insert(sql, columns, is_new);
+        }
+        yk_line_write(sql, lines[i].order, lines[i].line, columns, is_new);
+        if (!is_new && (i % WRITE_ROWS == WRITE_ROWS - 1 || i + 1 == n)) {
+            yk_line_update(sql, columns);
+        }
     }
 }
 
@@ -253,7 +289,8 @@ apr_status_t yk_store_write(yk_store_t *store, yk_ledger_t *ledger)
     write_places(packet, c);
     write_orders(packet, c, 0);
     write_orders(packet, c, 1);
-    write_lines(packet, c);
+    write_lines(packet, c, 0);
+    write_lines(packet, c, 1);
     yk_journal_write(packet, c);
     write_onces(packet, ledger);
     yk_packet_commit(packet);

@@ -51,7 +51,7 @@ static void write_texts(sample_t *s, const char *text)
 
     s->l = yk_ledger_make(pool);
     yk_ledger_want_place(s->l, s->slot_id, 0, 0, 0);
-    yk_ledger_want_order(s->l, SAMPLE_OLD);
+    yk_ledger_want_order(s->l, SAMPLE_OLD, NULL);
     ck_ok(yk_store_lock(s->store, s->l));
     row = yk_ledger_order(s->l, SAMPLE_OLD);
     yk_ledger_touch_order(s->l, row);
@@ -61,7 +61,6 @@ static void write_texts(sample_t *s, const char *text)
     row->order->booker = row->order->payment = text;
     yk_booker_hash(row->order->booker_hash, text);
     row->order->lines[0].holder = text;
-    row->order->lines[0].changed = 1;
     ck_ok(yk_store_write(s->store, s->l));
 }
 
@@ -121,7 +120,7 @@ START_TEST(a_text_too_long_is_refused_and_not_cut)
     yk_order_row_t *row;
 
     s->l = yk_ledger_make(pool);
-    yk_ledger_want_order(s->l, SAMPLE_OLD);
+    yk_ledger_want_order(s->l, SAMPLE_OLD, NULL);
     ck_ok(yk_store_lock(s->store, s->l));
     row = yk_ledger_order(s->l, SAMPLE_OLD);
     yk_ledger_touch_order(s->l, row);

@@ -135,7 +135,7 @@ void sample_want(sample_t *s)
     yk_ledger_want_once(s->l, 1, &scope);
     yk_ledger_want_version(s->l, s->slot_id);
     yk_ledger_want_booker(s->l, 1, hash);
-    yk_ledger_want_order(s->l, SAMPLE_OLD);
+    yk_ledger_want_order(s->l, SAMPLE_OLD, NULL);
     yk_ledger_want_place(s->l, s->slot_id, 1, 12, 1);
     for (i = 4; i-- > 1;) {
         yk_ledger_want_place(s->l, s->slot_id, 0, i, 0);

@@ -62,7 +62,7 @@ START_TEST(two_hosts_may_apply_the_schema_at_once)
             ck_ok(apr_thread_join(&rv, a[i].thread));
             ck_ok(a[i].rv);
         }
-        ck_assert_int_eq(rows("schema_version"), 5);
+        ck_assert_int_eq(rows("schema_version"), 6);
         ck_assert_int_eq(rows("tenant"), 1);
         ck_assert_int_eq(rows("lock_anchor"), 1);
     }
@@ -100,9 +100,9 @@ START_TEST(a_read_only_server_or_wrong_session_is_not_fit)
     ck_assert_ptr_nonnull(strstr(why, "read only"));
     server_run(line, "SET GLOBAL read_only=0");
     ck_ok(yk_store_probe(store, &why, pool));
-    server_run(line, "DELETE FROM yoyaku_schema_version WHERE version=5");
+    server_run(line, "DELETE FROM yoyaku_schema_version WHERE version=6");
     ck_assert_int_eq(yk_store_probe(store, &why, pool), APR_ENOTIMPL);
-    ck_assert_ptr_nonnull(strstr(why, "version 4"));
+    ck_assert_ptr_nonnull(strstr(why, "version 5"));
 }
 END_TEST
 
