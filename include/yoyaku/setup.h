@@ -79,6 +79,18 @@ apr_status_t yk_setup_limit(yk_store_t *store, const char **say,
                             const char *key, yk_counted_e count, int64_t max,
                             apr_pool_t *p);
 
+/** Take a limit away. One per booker binds nobody any more when the call
+ *  returns: it waits for every hold that still looked at it. One that is not
+ *  there changes nothing. */
+apr_status_t yk_setup_limit_remove(yk_store_t *store, const char **say,
+                                   uint32_t tenant_id, yk_per_e per,
+                                   yk_over_e over, const char *key,
+                                   yk_counted_e count, apr_pool_t *p);
+
+/** All limits of a tenant: by reach, then by key. */
+apr_status_t yk_setup_limits(yk_store_t *store, yk_limit_t **limits,
+                             uint32_t *n, uint32_t tenant_id, apr_pool_t *p);
+
 /** Open or close; close returns when no hold that saw it open is going on. */
 apr_status_t yk_setup_slot_state(yk_store_t *store, const char **say,
                                  uint32_t tenant_id, const char *slot,

@@ -149,11 +149,20 @@ typedef int yk_ctl_fn(yk_ctl_t *ctl);
       "[--area AREA] [--quota N]",                                             \
       "Set what a tariff costs: everywhere in the slot, for a grade, or in "   \
       "an area. --quota: at most so many are sold at it.")                     \
+    X("price list", yk_ctl_price_list, 0, 0, "--slot KEY",                     \
+      "List a slot's prices with their quotas.")                               \
     X("limit add", yk_ctl_limit_add, 0, 0,                                     \
       "--per order|booker --over slot:KEY|resource:KEY|series:KEY|all "        \
       "--count places|slots|resources --max N",                                \
       "Let an order or a booker have at most so many; again with another "     \
       "--max to change it.")                                                   \
+    X("limit remove", yk_ctl_limit_remove, 0, 0,                               \
+      "--per order|booker --over slot:KEY|resource:KEY|series:KEY|all "        \
+      "--count places|slots|resources",                                        \
+      "Take a limit away; returns when no hold that still kept to it is "      \
+      "going on.")                                                             \
+    X("limit list", yk_ctl_limit_list, 0, 0, "",                               \
+      "List limits, in the words that add or remove them.")                    \
     X("place close", yk_ctl_place_close, 1, 256, "PLACE... --slot KEY",        \
       "Keep free places from sale.")                                           \
     X("place open", yk_ctl_place_open, 1, 256, "PLACE... --slot KEY",          \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <string.h>
 #include "operate.h"
 #include "yoyaku/text.h"
@@ -11,6 +12,9 @@
  * A booker's limit comes in three steps: 1 committed, lock and count, refuse
  * nobody; 2 the barrier over every slot it reaches; 3 in force. Bookers are
  * counted by their lines, so there is no figure to set.
+ *
+ * Taking it away is 1, the row goes, and 2: whoever read it before may still
+ * refuse by it, until he has let go of what he locked. Its anchors stay.
  */
 typedef struct limiting_t {
     uint32_t tenant_id;
@@ -25,7 +29,7 @@ typedef struct limiting_t {
     uint64_t slot_id; /* over a slot */
     uint64_t limit_id;
     int64_t was_max;
-    int was_in_force, is_same, is_new;
+    int was_in_force, is_same, is_new, is_gone;
 } limiting_t;
 
 static void limit_row(void *baton, char **row, const unsigned long *lengths)
@@ -222,6 +226,20 @@ static const char *check(const limiting_t *m, apr_pool_t *p)
     return NULL;
 }
 
+/* Which limit it is about. */
+static void name(limiting_t *m, uint32_t tenant_id, yk_per_e per,
+                 yk_over_e over, const char *key, yk_counted_e count,
+                 apr_pool_t *p)
+{
+    memset(m, 0, sizeof(*m));
+    m->tenant_id = tenant_id;
+    m->per = per;
+    m->over = over;
+    m->key = key != NULL ? key : "";
+    m->count = count;
+    m->p = p;
+}
+
 apr_status_t yk_setup_limit(yk_store_t *store, const char **say,
                             uint32_t tenant_id, yk_per_e per, yk_over_e over,
                             const char *key, yk_counted_e count, int64_t max,
@@ -230,14 +248,8 @@ apr_status_t yk_setup_limit(yk_store_t *store, const char **say,
     limiting_t m;
     apr_status_t rv = APR_SUCCESS;
 
-    memset(&m, 0, sizeof(m));
-    m.tenant_id = tenant_id;
-    m.per = per;
-    m.over = over;
-    m.key = key != NULL ? key : "";
-    m.count = count;
+    name(&m, tenant_id, per, over, key, count, p);
     m.max = max;
-    m.p = p;
     *say = check(&m, p);
     if (*say != NULL) {
         return APR_EINVAL;
@@ -265,4 +277,97 @@ apr_status_t yk_setup_limit(yk_store_t *store, const char **say,
            : m.is_new ? "Added the limit."
                       : "Changed the limit.";
     return APR_SUCCESS;
+}
+
+/* ---- taking one away ---- */
+
+/* Its row, and the version that copies of it are compared with. */
+static apr_status_t take_away(yk_store_t *store, void *baton)
+{
+    limiting_t *m = baton;
+    yk_packet_t *packet;
+    yk_sql_t *sql;
+    apr_status_t rv = yk_operate_begin(store, m->tenant_id);
+
+    if (rv == APR_SUCCESS) {
+        rv = find(store, m);
+    }
+    if (rv != APR_SUCCESS || m->limit_id == 0) {
+        return rv;
+    }
+    /* a commit whose answer was lost is not asked for twice */
+    m->is_gone = 1;
+    packet = yk_packet_make(store);
+    sql = yk_packet_do(packet);
+    yk_sql_put(sql, "DELETE FROM yoyaku_limit WHERE limit_id=");
+    yk_sql_uint(sql, m->limit_id);
+    return commit(packet, m);
+}
+
+apr_status_t yk_setup_limit_remove(yk_store_t *store, const char **say,
+                                   uint32_t tenant_id, yk_per_e per,
+                                   yk_over_e over, const char *key,
+                                   yk_counted_e count, apr_pool_t *p)
+{
+    limiting_t m;
+    apr_status_t rv;
+
+    name(&m, tenant_id, per, over, key, count, p);
+    *say = check(&m, p);
+    if (*say != NULL) {
+        return APR_EINVAL;
+    }
+    rv = yk_operate(store, take_away, &m);
+    /* also when it is not there: the call before this one may have got no
+     * further than its commit */
+    if (rv == APR_SUCCESS && per == YK_PER_BOOKER) {
+        rv = yk_operate_barrier_over(store, tenant_id, over, m.key, p);
+    }
+    if (rv != APR_SUCCESS) {
+        *say = m.wrong != NULL      ? m.wrong
+               : rv == APR_NOTFOUND ? "There is no such tenant."
+                                    : "The limit may still bind: ask again.";
+        return rv;
+    }
+    *say = m.is_gone ? "Removed the limit." : "There is no such limit.";
+    return APR_SUCCESS;
+}
+
+/* ---- what is there ---- */
+
+typedef struct listing_t {
+    apr_array_header_t *limits;
+    apr_pool_t *p;
+} listing_t;
+
+static void listed_row(void *baton, char **row, const unsigned long *lengths)
+{
+    listing_t *listing = baton;
+    yk_limit_t *limit = apr_array_push(listing->limits);
+
+    limit->limit_id = yk_column_uint(row[0]);
+    limit->per = (yk_per_e)yk_column_uint(row[1]);
+    limit->over = (yk_over_e)yk_column_uint(row[2]);
+    limit->key = yk_column_text(row[3], lengths[3], listing->p);
+    limit->count = (yk_counted_e)yk_column_uint(row[4]);
+    limit->max = yk_column_int(row[5]);
+    limit->in_force = (int)yk_column_int(row[6]);
+}
+
+apr_status_t yk_setup_limits(yk_store_t *store, yk_limit_t **limits,
+                             uint32_t *n, uint32_t tenant_id, apr_pool_t *p)
+{
+    listing_t listing = {apr_array_make(p, 8, sizeof(yk_limit_t)), p};
+    yk_packet_t *packet = yk_packet_make(store);
+    yk_sql_t *sql = yk_packet_ask(packet, listed_row, &listing);
+    apr_status_t rv;
+
+    yk_sql_put(sql, "SELECT limit_id,per,reach,reach_key,counted,max,in_force"
+                    " FROM yoyaku_limit WHERE tenant_id=");
+    yk_sql_uint(sql, tenant_id);
+    yk_sql_put(sql, " ORDER BY reach,reach_key,per,counted");
+    rv = yk_packet_run(packet);
+    *limits = (yk_limit_t *)listing.limits->elts;
+    *n = (uint32_t)listing.limits->nelts;
+    return rv;
 }

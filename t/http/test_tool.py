@@ -376,6 +376,56 @@ def test_a_limit_can_be_changed(office):
     assert [row["max"] for row in rows] == [6]
 
 
+def limits_of(office, key):
+    return [limit for limit in office.ctl_json("limit", "list")["limits"]
+            if key in limit["over"]]
+
+
+def test_limits_are_listed_and_taken_away(office):
+    key = office.slot(pools={"Floor": 10}, key="loosened", resource="course-2")
+    words = ("--per", "booker", "--over", "resource:course-2", "--count")
+    for count, most in (("places", 3), ("slots", 1)):
+        office.limit("booker", "resource:course-2", count, most)
+    listed = {"per": "booker", "over": "resource:course-2", "count": "slots",
+              "max": 1, "in_force": True}
+    assert limits_of(office, "course-2") == \
+        [{**listed, "count": "places", "max": 3}, listed]
+    line = " ".join([*words, "slots", "--max", "1"])
+    assert line in office.ctl("limit", "list").stdout.splitlines()
+
+    def version():
+        return office.value("SELECT version FROM yoyaku_tenant WHERE "
+                            "tenant_id = 1")
+    before = version()
+    assert "Removed" in office.ctl("limit", "remove", *words, "places").stdout
+    assert limits_of(office, "course-2") == [listed]
+    assert version() == before + 1  # which copies are compared with
+    assert "no such limit" in office.ctl("limit", "remove", *words,
+                                         "places").stdout
+    assert version() == before + 1
+    refused(office.ctl("limit", "remove", "--per", "order", "--over",
+                       f"slot:{key}-else", "--count", "places", check=False))
+    assert office.ctl("limit", "remove", "--per", "order", "--over", "all",
+                      check=False).returncode == 2
+
+
+def test_prices_are_listed(office):
+    key = office.slot({"Stalls": (1, 2)}, pools={"Floor": 10}, key="listed")
+    assert office.ctl_json("price", "list", "--slot", key)["prices"] == []
+    office.price(key, "adult", "45.00", grade="A")
+    office.price(key, "child", "7.50", area="Floor", quota=5)
+    office.price(key, "gift", "0", currency="JPY")
+    said = office.ctl_json("price", "list", "--slot", key)
+    fields = ("tariff", "grade", "area", "amount", "currency", "quota")
+    assert [tuple(price[name] for name in fields) for price in said["prices"]] \
+        == [("adult", "A", None, "45.00", "EUR", None),
+            ("child", None, "Floor", "7.50", "EUR", 5),
+            ("gift", None, None, "0", "JPY", None)]
+    text = office.ctl("price", "list", "--slot", key).stdout
+    assert "45.00 EUR  grade A" in text and "area Floor  quota 5" in text
+    refused(office.ctl("price", "list", "--slot", "nowhere", check=False))
+
+
 def test_tenants_do_not_see_each_other(office):
     office.ctl("setup", "--tenant", "other")
     office.ctl("setup", "--tenant", "other")

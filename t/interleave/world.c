@@ -198,9 +198,10 @@ static apr_status_t set_limit(world_t *world, yk_store_t *store,
     static const char *const overs[] = {"slot", "resource", "series", "all"};
     static const char *const counts[] = {"places", "slots", "resources"};
     const char *over, *colon;
+    yk_per_e per;
     int o, c;
     if (items->nelts != 4) {
-        script_wrong("limit order|booker OVER:KEY COUNT MAX", "");
+        script_wrong("limit order|booker OVER:KEY COUNT MAX|none", "");
     }
     over = ITEM(items, 1, const char *);
     colon = strchr(over, ':');
@@ -214,11 +215,15 @@ static apr_status_t set_limit(world_t *world, yk_store_t *store,
             break;
         }
     }
-    return yk_setup_limit(store, say, world->tenant_id,
-                          strcmp(ITEM(items, 0, const char *), "booker") == 0
-                              ? YK_PER_BOOKER
-                              : YK_PER_ORDER,
-                          (yk_over_e)o, colon ? colon + 1 : "", (yk_counted_e)c,
+    per = strcmp(ITEM(items, 0, const char *), "booker") == 0 ? YK_PER_BOOKER
+                                                              : YK_PER_ORDER;
+    if (strcmp(ITEM(items, 3, const char *), "none") == 0) {
+        return yk_setup_limit_remove(store, say, world->tenant_id, per,
+                                     (yk_over_e)o, colon ? colon + 1 : "",
+                                     (yk_counted_e)c, p);
+    }
+    return yk_setup_limit(store, say, world->tenant_id, per, (yk_over_e)o,
+                          colon ? colon + 1 : "", (yk_counted_e)c,
                           atol(ITEM(items, 3, const char *)), p);
 }
 
