@@ -220,10 +220,11 @@ typedef struct yk_room_ask_t {
 typedef struct yk_room_answer_t {
     yk_room_e what;
     uint64_t number; /**< of the visitor; 0: none */
-    uint64_t key;
+    uint64_t key;      /**< 0: not in the line yet, his number never came back */
     int is_new;        /**< the number was issued just now */
     apr_time_t issued; /**< of a pass that begins: wall */
-    uint32_t ahead;    /**< how many are ahead of him */
+    uint32_t ahead;    /**< how many are ahead of him; of a new number: at most,
+                            with all whose numbers have not come back */
     int is_known;      /**< `ahead` means something (not before opens) */
     int64_t wait_us;   /**< an estimate; -1: not known */
 } yk_room_answer_t;

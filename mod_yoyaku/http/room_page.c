@@ -33,6 +33,9 @@ static const char *number_or_null(int is, int64_t n, apr_pool_t *p)
 static const char *text_of(const yk_room_answer_t *answer, apr_pool_t *p)
 {
     int waits = answer->what == YK_ROOM_WAIT, knows = answer->wait_us >= 0;
+    /* by it the page reads its place from the marks, which count only those
+     * whose numbers came back */
+    int has_key = answer->key != 0 && answer->is_known;
 
     return apr_psprintf(
         p,
@@ -43,9 +46,8 @@ static const char *text_of(const yk_room_answer_t *answer, apr_pool_t *p)
                        p),
         knows ? "true" : "false",
         number_or_null(knows, answer->wait_us / 60000000 + 1, p), jittered(),
-        answer->number != 0 && answer->is_known ? ",\"key\":\"" : "",
-        answer->number != 0 && answer->is_known ? key_text(answer->key, p) : "",
-        answer->number != 0 && answer->is_known ? "\"" : "");
+        has_key ? ",\"key\":\"" : "", has_key ? key_text(answer->key, p) : "",
+        has_key ? "\"" : "");
 }
 
 static json_t *values_of(const yk_room_answer_t *answer, apr_pool_t *p)

@@ -201,7 +201,7 @@ static void estimate(yk_room_t *room, yk_room_answer_t *answer,
                      const yk_visitor_t *v, const yk_room_now_t *now)
 {
     answer->number = v->number;
-    answer->key = v->key;
+    answer->key = v->state != YK_VISITOR_ISSUED ? v->key : 0;
     answer->wait_us = -1;
     answer->is_known = !yk_room_is_before(room, now->wall);
     if (!answer->is_known || v->state != YK_VISITOR_WAITING) {
@@ -279,7 +279,9 @@ static void issue(yk_room_table_t *table, yk_room_t *room,
                        : YK_ROOM_WAIT;
     estimate(room, answer, v, now);
     if (answer->is_known && answer->what == YK_ROOM_WAIT) {
-        answer->ahead = room->waiting;
+        /* A crowd that comes at once has not returned yet, all of it: who of
+         * them does is before him. He himself is one of the unreturned. */
+        answer->ahead = room->waiting + room->unreturned - 1;
     }
 }
 

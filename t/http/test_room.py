@@ -119,6 +119,8 @@ def test_who_finds_no_room_waits_with_a_number_and_a_page(house):
     assert two.got["Cache-Control"] == "no-store"
     assert b"waiting room" in two.body
     assert b"<noscript>" in two.body
+    assert b'data-key="" data-room="sale"' in two.body
+    assert two.ask() == 503  # his number came back: the marks know it now
     assert re.search(rb'data-key="[0-9a-f]{16}" data-room="sale"', two.body)
     three.headers = {"Accept": "application/json"}
     assert three.ask() == 503
@@ -137,6 +139,29 @@ def test_who_finds_no_room_waits_with_a_number_and_a_page(house):
     assert two.ask() == 200
     assert one.ask() == 503  # left: at the end of the line
     assert one.where()["position"] == 2
+
+
+def shown(visitor):
+    """The place on his page, or None where it has no line for it."""
+    found = re.search(rb'<div id="line"( hidden)?>.*?id="place">(\d*)<',
+                      visitor.body)
+    return None if found.group(1) else int(found.group(2))
+
+
+def test_the_first_page_of_a_crowd_does_not_say_first_to_all(house):
+    """Nobody's number has come back yet: those with an earlier one may still do
+    so, and are before him on his page."""
+    h = house()
+    Visitor(h).enter()
+    crowd = [Visitor(h) for _ in range(5)]
+    assert [visitor.ask() for visitor in crowd] == [503] * 5
+    assert [shown(visitor) for visitor in crowd] == [1, 2, 3, 4, 5]
+    assert crowd[2].where()["position"] == 1  # nobody else can be called
+    assert [visitor.where()["position"] for visitor in crowd] == \
+        [1, 2, 3, 4, 5]
+    late = Visitor(h)
+    assert late.ask() == 503 and shown(late) == 6
+    assert late.where()["position"] == 6
 
 
 def test_pictures_of_a_page_get_no_number_and_posts_do(house):

@@ -132,6 +132,25 @@ START_TEST(passes_and_calls_never_exceed_active)
 }
 END_TEST
 
+START_TEST(of_a_crowd_that_comes_at_once_not_everybody_is_first)
+{
+    uint64_t line[5];
+
+    enters();
+    enters();
+    for (int i = 0; i < 5; i++) {
+        line[i] = first();
+        ck_assert_int_eq(answer.what, YK_ROOM_WAIT);
+        ck_assert_uint_eq(answer.ahead, (uint32_t)i);
+        ck_assert_uint_eq(answer.key, 0); /* the marks do not know him */
+    }
+    with_number(line[1]);
+    ck_assert_uint_ne(answer.key, 0);
+    first(); /* who returned counts as before */
+    ck_assert_uint_eq(answer.ahead, 5);
+}
+END_TEST
+
 START_TEST(the_line_is_in_order_of_numbers)
 {
     uint64_t inside[2] = {enters(), enters()}, line[5];
@@ -537,6 +556,7 @@ Suite *room_suite(void)
         with_room_a_fresh_number_is_sent_back_and_then_enters,
         a_number_whose_cookie_did_not_come_back_is_never_called,
         passes_and_calls_never_exceed_active,
+        of_a_crowd_that_comes_at_once_not_everybody_is_first,
         the_line_is_in_order_of_numbers,
         no_more_are_called_in_a_second_than_the_rate_says,
         who_comes_after_his_grace_enters_before_the_next_call,
