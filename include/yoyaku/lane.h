@@ -29,8 +29,9 @@
  * for nobody else. Once all is decided it hands on, and the next batch locks
  * and decides while this one is written and committed: the rows' locks keep
  * the two apart, as they keep two hosts apart. When fewer wait than half a
- * batch it hands on after the COMMIT: many small batches cost more than the
- * little time they gain. Nobody waits for company: a lone wish is a batch of
+ * batch (rounded down: a lone one hands on at once) it hands on after the
+ * COMMIT, or when that is lost: many small batches cost more than the little
+ * time they gain. Nobody waits for company: a lone wish is a batch of
  * one.
  *
  * A record's word says where its wish is, and is what its owner sleeps on:

@@ -99,7 +99,7 @@ typedef struct yk_count_t {
 
 typedef struct yk_order_row_t {
     uint64_t order_id;
-    int found;
+    int found;            /**< 0 also when it is no longer what was seen */
     const yk_order_t *seen; /**< as read before the lock, or NULL */
     yk_order_t *order;    /**< as it stands under the lock, lines too */
     const yk_order_t *was;  /**< the same untouched: what differs is written */
@@ -175,9 +175,10 @@ void yk_ledger_want_anchor(yk_ledger_t *l, yk_anchor_e kind, uint64_t owner,
                            uint32_t no);
 void yk_ledger_want_place(yk_ledger_t *l, uint64_t slot_id, uint32_t area_no,
                           uint32_t place_no, int seat);
-/** `seen`, which must outlive the ledger: whoever plans with it looks at the
- *  version after locking. Where that is still the same nothing else is read
- *  again, since every write of an order or its lines raises it. */
+/** `seen`, which must outlive the ledger: where its version is still the same
+ *  under the lock nothing else is read again, since every write of an order or
+ *  its lines raises it; where not, the row is not found. Who wants an order with
+ *  and who wants it without one do not share a ledger. */
 void yk_ledger_want_order(yk_ledger_t *l, uint64_t order_id,
                           const yk_order_t *seen);
 void yk_ledger_want_version(yk_ledger_t *l, uint64_t slot_id);

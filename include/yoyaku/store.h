@@ -253,6 +253,7 @@ typedef struct yk_claimed_t {
     const yk_hash_t *token; /**< NULL: by number */
     uint64_t order_id;
     yk_order_t *order;      /**< set; NULL: there is none */
+    int is_whole;           /**< set; 0: read it alone */
 } yk_claimed_t;
 apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
                               uint32_t n, apr_time_t *now, apr_pool_t *p);

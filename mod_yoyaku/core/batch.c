@@ -127,21 +127,22 @@ static void decide_one(yk_turn_t *turn)
     }
 }
 
+static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l)
+{
+    if (yk_ledger_is_clean(l)) {
+        yk_store_rollback(desk->store);
+        return APR_SUCCESS;
+    }
+    return yk_store_write(desk->store, l);
+}
+
 /* A lost COMMIT is asked after as long as the leader's own time lasts. */
-static apr_status_t write_all(yk_desk_t *desk, yk_ledger_t *l,
+static apr_status_t find_fate(yk_desk_t *desk, yk_ledger_t *l,
                               apr_time_t deadline, apr_pool_t *p)
 {
     apr_status_t rv;
     int done = 0;
 
-    if (yk_ledger_is_clean(l)) {
-        yk_store_rollback(desk->store);
-        return APR_SUCCESS;
-    }
-    rv = yk_store_write(desk->store, l);
-    if (rv != APR_INCOMPLETE) {
-        return rv;
-    }
     do {
         rv = yk_store_fate(desk->store, &done, l, p);
         if (rv != APR_SUCCESS) {
@@ -176,7 +177,7 @@ static void close_turns(yk_turn_t *turns, uint32_t n, yk_turn_e outcome)
 }
 
 void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
-                  void (*before_commit)(void *baton), void *baton,
+                  void (*at)(void *baton, yk_batch_at_e at), void *baton,
                   apr_pool_t *p)
 {
     yk_ledger_t *l = yk_ledger_make(p);
@@ -199,10 +200,16 @@ void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
             decide_one(&turns[i]);
         }
     }
-    if (before_commit != NULL) {
-        before_commit(baton);
+    if (at != NULL) {
+        at(baton, YK_BATCH_DECIDED);
     }
-    rv = write_all(desk, l, deadline_of(desk, turns, n), p);
+    rv = write_all(desk, l);
+    if (rv == APR_INCOMPLETE) {
+        if (at != NULL) {
+            at(baton, YK_BATCH_LOST);
+        }
+        rv = find_fate(desk, l, deadline_of(desk, turns, n), p);
+    }
     switch (rv) {
     case APR_SUCCESS:
         close_turns(turns, n, YK_TURN_DONE);

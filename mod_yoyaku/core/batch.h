@@ -39,14 +39,18 @@ typedef struct yk_turn_t {
     int was_next; /**< it was put off before: not again */
 } yk_turn_t;
 
+typedef enum yk_batch_at_e {
+    YK_BATCH_DECIDED, /**< before packet 2: these orders are about to be begun
+                       */
+    YK_BATCH_LOST /**< the COMMIT's answer: its fate is asked for, for long */
+} yk_batch_at_e;
+
 /**
  * Do them, in this order. Never fails: every turn has its outcome.
- * @param before_commit called once between the decision and packet 2, for
- *        whoever wants to write down which orders are about to be begun;
- *        may be NULL
+ * @param at told how far it is; may be NULL
  */
 void yk_batch_run(yk_desk_t *desk, yk_turn_t *turns, uint32_t n,
-                  void (*before_commit)(void *baton), void *baton,
+                  void (*at)(void *baton, yk_batch_at_e at), void *baton,
                   apr_pool_t *p);
 
 #endif

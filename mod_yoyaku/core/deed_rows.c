@@ -99,7 +99,7 @@ static apr_status_t read_claim(yk_deed_t *deed, apr_time_t *now)
 {
     apr_status_t rv;
 
-    if (deed->claimed != NULL) {
+    if (deed->claimed != NULL && deed->claimed->is_whole) {
         deed->seen = deed->claimed->order;
         *now = deed->claimed_at;
         return APR_SUCCESS;

@@ -171,6 +171,17 @@ static void put_off(batch_t *batch, int is_locked)
     }
 }
 
+/* How many will wait again that are in this batch still. */
+static uint32_t put_off_later(const batch_t *batch)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < batch->n; i++) {
+        n += i != batch->own && batch->turns[i].turn == YK_TURN_NEXT;
+    }
+    return n;
+}
+
 /* The next batch begins while this one is being committed: what it wants of
  * our rows it waits for or skips, the database keeps the two apart. */
 static void hand_on(batch_t *batch, apr_interval_time_t wait)
@@ -182,7 +193,8 @@ static void hand_on(batch_t *batch, apr_interval_time_t wait)
     if (rv != APR_SUCCESS && wait == WITH_ROWS) {
         return;
     }
-    if (wait == WITH_ROWS && queue->length < batch->n / FOLLOWERS) {
+    if (wait == WITH_ROWS &&
+        queue->length + put_off_later(batch) < batch->n / FOLLOWERS) {
         yk_lane_unlock(host, batch->lane);
         return;
     }
@@ -198,10 +210,18 @@ static void hand_on(batch_t *batch, apr_interval_time_t wait)
     yk_lane_may_die();
 }
 
-static void before_commit(void *baton)
+/* Nobody waits for what may last: the fate of a COMMIT. */
+static void is_at(void *baton, yk_batch_at_e at)
 {
-    note_orders(baton);
-    hand_on(baton, WITH_ROWS);
+    batch_t *batch = baton;
+
+    if (at == YK_BATCH_DECIDED) {
+        note_orders(batch);
+        hand_on(batch, WITH_ROWS);
+    }
+    else if (!batch->handed_on) {
+        hand_on(batch, YK_LANE_LOCK_WAIT);
+    }
 }
 
 static yk_lane_word_e outcome_of(yk_turn_e turn)
@@ -282,7 +302,7 @@ static void run_batch(yk_deed_t *deed, batch_t *batch)
         batch->turns[i].deed = *deed;
         batch->turns[i].deed.reply = &batch->turns[i].reply;
     }
-    yk_batch_run(desk, batch->turns, batch->n, before_commit, batch, deed->pt);
+    yk_batch_run(desk, batch->turns, batch->n, is_at, batch, deed->pt);
     count_batch(batch, yk_state_now() - begun);
 }
 

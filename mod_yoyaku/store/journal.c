@@ -129,7 +129,7 @@ static void write_change(yk_sql_t *json, const yk_change_t *c, const entry_t *e)
     yk_sql_put(json, "]}");
 }
 
-/* New rows at the end of each slot's range. The clock is this statement's. */
+/* New rows at the end of each slot's range, with the clock as it is now. */
 void yk_journal_write(yk_packet_t *packet, const yk_change_t *c)
 {
     yk_sql_t *sql = NULL;
@@ -140,6 +140,7 @@ void yk_journal_write(yk_packet_t *packet, const yk_change_t *c)
         const entry_t *e = &entries[i];
         yk_sql_t json;
         if (i == 0) {
+            yk_sql_set_now(yk_packet_do(packet), packet->store->shift_us);
             sql = yk_packet_do(packet);
             yk_sql_put(sql, "INSERT INTO yoyaku_journal (slot_id,at_us,"
                             "order_id,change_id,why,who,`change`) VALUES ");
@@ -148,7 +149,7 @@ void yk_journal_write(yk_packet_t *packet, const yk_change_t *c)
         write_change(&json, c, e);
         yk_sql_row(sql);
         yk_sql_uint(sql, e->slot_id);
-        yk_sql_clock(sql, packet->store->shift_us);
+        yk_sql_now(sql);
         yk_sql_uint(sql, e->order_id);
         yk_sql_uint(sql, e->row != NULL ? e->row->change_id : 0);
         yk_sql_text_cut(sql, e->row != NULL ? e->row->why : "place", WHO_BYTES);

@@ -62,17 +62,20 @@ static void order_row(void *baton, char **row, const unsigned long *lengths)
     order->order = yk_order_read(row + 1, lengths + 1, ledger->p);
 }
 
-/* Seen before: at the same version it is what it was, lines too; at another
- * whoever planned with it begins again. */
+/* Seen before: at the same version it is what it was, lines too. At another it
+ * counts as not found: of two who saw it at different times one is right, but
+ * the row has one content. */
 static void seen_row(void *baton, char **row, const unsigned long *lengths)
 {
     yk_ledger_t *ledger = baton;
     yk_order_row_t *order = &ledger->orders[yk_column_uint(row[0])];
 
+    if (yk_column_uint(row[1]) != order->seen->version) {
+        return;
+    }
     order->found = 1;
     order->was = order->seen;
     order->order = yk_order_copy(order->seen, ledger->p);
-    order->order->version = yk_column_uint(row[1]);
 }
 
 static void line_row(void *baton, char **row, const unsigned long *lengths)

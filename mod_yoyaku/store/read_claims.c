@@ -13,7 +13,8 @@ typedef struct claims_t {
     apr_pool_t *p;
 } claims_t;
 
-/* One row a line, the order before each; an order without lines has one. */
+/* One row a line, the order before each; an order without lines has one. Texts
+ * come with the first line: without it the order is not whole. */
 static void order_row(void *baton, char **row, const unsigned long *lengths)
 {
     claims_t *c = baton;
@@ -22,6 +23,8 @@ static void order_row(void *baton, char **row, const unsigned long *lengths)
 
     if (claimed->order == NULL) {
         claimed->order = yk_order_read(row + 1, lengths + 1, c->p);
+        claimed->is_whole =
+            row[lines] == NULL || yk_column_uint(row[lines]) == 1;
     }
     if (row[lines] != NULL) {
         yk_line_read(claimed->order, row + lines, lengths + lines, c->p);
@@ -96,6 +99,7 @@ apr_status_t yk_store_claimed(yk_store_t *store, yk_claimed_t *claimed,
 
     for (uint32_t i = 0; i < n; i++) {
         claimed[i].order = NULL;
+        claimed[i].is_whole = 1;
     }
     ask(packet, &c, 1);
     ask(packet, &c, 0);

@@ -146,6 +146,18 @@ void yk_sql_clock(yk_sql_t *sql, int64_t shift_us)
     }
 }
 
+void yk_sql_set_now(yk_sql_t *sql, int64_t shift_us)
+{
+    yk_sql_put(sql, "SET @yoyaku_now=");
+    yk_sql_clock(sql, shift_us);
+}
+
+void yk_sql_now(yk_sql_t *sql)
+{
+    value(sql);
+    append(sql, "@yoyaku_now", sizeof("@yoyaku_now") - 1);
+}
+
 void yk_sql_row(yk_sql_t *sql)
 {
     append(sql, ",(", 2);

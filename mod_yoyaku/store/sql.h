@@ -49,6 +49,11 @@ void yk_sql_text_cut(yk_sql_t *sql, const char *text, apr_size_t most);
 /** The database's clock in epoch microseconds, so much later. */
 void yk_sql_clock(yk_sql_t *sql, int64_t shift_us);
 
+/** A variable of the session holds that clock, for many rows of one packet: an
+ *  expression in each row would be worked out in each. */
+void yk_sql_set_now(yk_sql_t *sql, int64_t shift_us);
+void yk_sql_now(yk_sql_t *sql);
+
 /** A row of a VALUES list. */
 void yk_sql_row(yk_sql_t *sql);
 void yk_sql_row_end(yk_sql_t *sql);

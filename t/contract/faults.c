@@ -86,7 +86,7 @@ START_TEST(an_error_at_any_statement_of_the_second_packet_writes_nothing)
     sample_t *s = sample_make();
     const char *before = sample_state(book_line());
     fault_t fault = {-1, 0, NULL};
-    int at, statements = 8;
+    int at, statements = 9;
     size_t e;
 
     yk_store_watch(s->store, inject, &fault);

@@ -130,6 +130,37 @@ START_TEST(a_text_too_long_is_refused_and_not_cut)
 }
 END_TEST
 
+/* Two who saw an order at different times share a ledger: one of them is wrong
+ * about it, and the row has one content. */
+START_TEST(an_order_seen_at_another_version_is_not_found)
+{
+    sample_t *s = sample_make();
+    yk_order_t *seen, *later;
+
+    ck_ok(yk_store_order(s->store, &seen, NULL, 1, SAMPLE_OLD, pool));
+    write_texts(s, "later");
+    ck_ok(yk_store_order(s->store, &later, NULL, 1, SAMPLE_OLD, pool));
+    ck_assert_uint_eq(later->version, seen->version + 1);
+    for (int i = 0; i < 3; i++) {
+        yk_order_row_t *row;
+
+        s->l = yk_ledger_make(pool);
+        yk_ledger_want_order(s->l, SAMPLE_OLD, i == 0 ? later : seen);
+        yk_ledger_want_order(s->l, SAMPLE_OLD, i == 2 ? seen : later);
+        ck_ok(yk_store_lock(s->store, s->l));
+        yk_store_rollback(s->store);
+        row = yk_ledger_order(s->l, SAMPLE_OLD);
+        ck_assert_int_eq(row->found, row->seen == later);
+        ck_assert_int_eq(row->order != NULL, row->found);
+        if (row->found) {
+            ck_assert_str_eq(row->order->reference, "later");
+            ck_assert_uint_eq(row->order->nlines, 1);
+        }
+        ck_assert(i == 1 || row->found == (i == 0));
+    }
+}
+END_TEST
+
 START_TEST(an_order_is_found_by_its_token_and_only_by_it)
 {
     sample_t *s = sample_make();
@@ -432,6 +463,7 @@ TCase *reads_case(void)
     tcase_add_checked_fixture(tc, pool_make, pool_end);
     tcase_add_test(tc, texts_come_back_byte_for_byte);
     tcase_add_test(tc, texts_that_differ_stay_different);
+    tcase_add_test(tc, an_order_seen_at_another_version_is_not_found);
     tcase_add_test(tc, a_text_too_long_is_refused_and_not_cut);
     tcase_add_test(tc, an_order_is_found_by_its_token_and_only_by_it);
     tcase_add_test(tc,
