@@ -217,11 +217,21 @@ class Load:
                 assert held.get(seat) == said["number"], seat
                 continue
             assert said["reason"] in ("busy", "away", "unresolved"), said
-            again = self.rig.booker().hold(self.slot, places=[seat], key=key)
+            again = self._again(seat, key)
             assert again.status_code == 201, (said, again.text)
             if said["reason"] == "unresolved" and seat in held:
                 assert again.json()["number"] == held[seat]
         assert len(self._owners()) == len(self.told)
+
+    def _again(self, seat, key):
+        """The same once more, as he is told to: after a while. A worker that
+        has met the trouble asks the database again when its pause is over."""
+        deadline = time.monotonic() + 15
+        while True:
+            answer = self.rig.booker().hold(self.slot, places=[seat], key=key)
+            if answer.status_code != 503 or time.monotonic() > deadline:
+                return answer
+            time.sleep(0.2)
 
     def _owners(self):
         shop = {row["guid"].decode(): row["order_id"] for row in self.rig.rows(

@@ -410,7 +410,7 @@ def test_limits_are_listed_and_taken_away(office):
 
 
 def test_prices_are_listed(office):
-    key = office.slot({"Stalls": (1, 2)}, pools={"Floor": 10}, key="listed")
+    key = office.slot({"Stalls": (1, 2)}, pools={"Floor": 10})
     assert office.ctl_json("price", "list", "--slot", key)["prices"] == []
     office.price(key, "adult", "45.00", grade="A")
     office.price(key, "child", "7.50", area="Floor", quota=5)
