@@ -74,6 +74,10 @@ void load_tally_count(load_tally_t *tally, load_action_e action,
                       load_outcome_e outcome, int64_t from_due_us,
                       int64_t from_send_us)
 {
+    /* a timer may ring a little early: then it was due when it was sent */
+    if (from_due_us < from_send_us) {
+        from_due_us = from_send_us;
+    }
     record_into(&tally->from_due[action][outcome], from_due_us);
     record_into(&tally->from_send[action][outcome], from_send_us);
     bump(&tally->answers);

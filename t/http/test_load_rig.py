@@ -125,8 +125,7 @@ def test_the_arm_proved_itself(stand, sold):
 def test_latency_is_told_from_due_and_from_send(sold):
     for row in rush.latencies(sold.result):
         assert row["from_due"]["n"] == row["from_send"]["n"] > 0
-        # a percentile is the upper end of its cell, a thousandth wide
-        assert 1.002 * row["from_due"]["max"] >= row["from_send"]["p50"]
+        assert row["from_due"]["max"] >= row["from_send"]["max"]
 
 
 def test_a_driver_without_connections_shows_lateness_from_due_only(stand):
