@@ -138,9 +138,14 @@ int yk_http_desk_scan(apr_pool_t *pconf, server_rec *s);
  *  @return NULL: the path does not tell */
 const char *yk_http_desk_scan_base(request_rec *r);
 
-/** Where bookers are served: the first <Location> of handler yoyaku. */
-const char *yk_http_desk_scan_path(void);
-/** The same, as seen from one server: its own, else the main server's.
+/** Whose <VirtualHost> this is. */
+server_rec *yk_http_desk_scan_server(const ap_directive_t *node);
+/** The path of <Location PATH>, without a slash at the end, or NULL: a
+ *  pattern, or none at all. */
+const char *yk_http_desk_scan_location(const ap_directive_t *node,
+                                       apr_pool_t *p);
+/** Where bookers are served, as seen from one server: the first <Location> of
+ *  handler yoyaku of its own, else of the main server.
  *  @return NULL: no <Location> tells */
 const char *yk_http_desk_scan_near(const server_rec *s);
 

@@ -39,8 +39,8 @@ static int is_ours(const char *handler)
            strcmp(handler, "yoyaku-shop") == 0;
 }
 
-/** The path of <Location PATH>, or NULL for a pattern. */
-static const char *location_path(const ap_directive_t *node, apr_pool_t *p)
+const char *yk_http_desk_scan_location(const ap_directive_t *node,
+                                       apr_pool_t *p)
 {
     char *args = NULL;
     const char *rest = NULL;
@@ -82,15 +82,15 @@ static scope_t *scope_of(server_rec *s)
     return scope;
 }
 
-static server_rec *server_of(const ap_directive_t *node, server_rec *main_rec)
+server_rec *yk_http_desk_scan_server(const ap_directive_t *node)
 {
-    for (server_rec *s = main_rec->next; s != NULL; s = s->next) {
+    for (server_rec *s = main_server->next; s != NULL; s = s->next) {
         if (s->defn_name != NULL && strcmp(s->defn_name, node->filename) == 0 &&
             s->defn_line_number == (unsigned)node->line_num) {
             return s;
         }
     }
-    return main_rec;
+    return main_server;
 }
 
 static void note_directive(const ap_directive_t *node, server_rec *s,
@@ -101,7 +101,7 @@ static void note_directive(const ap_directive_t *node, server_rec *s,
 
     if (ap_cstr_casecmp(node->directive, "SetHandler") == 0) {
         if (is_ours(word)) {
-            const char *path = location_path(location, p);
+            const char *path = yk_http_desk_scan_location(location, p);
 
             scope_of(s)->has_desk = 1;
             if (path != NULL) {
@@ -130,16 +130,14 @@ static void note_directive(const ap_directive_t *node, server_rec *s,
 }
 
 static void walk(const ap_directive_t *node, server_rec *s,
-                 const ap_directive_t *location, server_rec *main_rec,
-                 apr_pool_t *p)
+                 const ap_directive_t *location, apr_pool_t *p)
 {
     for (; node != NULL; node = node->next) {
         if (node->first_child == NULL) {
             note_directive(node, s, location, p);
         }
         else if (ap_cstr_casecmp(node->directive, "<VirtualHost") == 0) {
-            walk(node->first_child, server_of(node, main_rec), NULL, main_rec,
-                 p);
+            walk(node->first_child, yk_http_desk_scan_server(node), NULL, p);
         }
         else {
             const ap_directive_t *inner = location;
@@ -149,7 +147,7 @@ static void walk(const ap_directive_t *node, server_rec *s,
                 ap_cstr_casecmpn(node->directive, "<Proxy", 6) == 0) {
                 inner = node;
             }
-            walk(node->first_child, s, inner, main_rec, p);
+            walk(node->first_child, s, inner, p);
         }
     }
 }
@@ -212,7 +210,7 @@ int yk_http_desk_scan(apr_pool_t *pconf, server_rec *s)
     databases = apr_array_make(pconf, 4, sizeof(yk_http_database_t));
     main_server = s;
     scope_of(s);
-    walk(ap_conftree, s, NULL, s, pconf);
+    walk(ap_conftree, s, NULL, pconf);
 
     outer = scope_of(s);
     for (int i = 0; i < scopes->nelts; i++) {
@@ -245,18 +243,6 @@ yk_http_database_t *yk_http_desk_scan_database(server_rec *s)
     yk_http_database_t *database = database_of(s);
 
     return database != NULL ? database : database_of(main_server);
-}
-
-const char *yk_http_desk_scan_path(void)
-{
-    for (int i = 0; i < spots->nelts; i++) {
-        const spot_t *spot = &APR_ARRAY_IDX(spots, i, spot_t);
-
-        if (strcmp(spot->handler, "yoyaku") == 0) {
-            return spot->path;
-        }
-    }
-    return "";
 }
 
 const char *yk_http_desk_scan_near(const server_rec *s)

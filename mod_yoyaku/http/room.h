@@ -40,7 +40,9 @@ typedef struct yk_http_room_dir_t {
 typedef struct yk_http_room_server_t {
     int nkeys; /**< 0: YoyakuKeyFile not said */
     yk_hash_t keys[YK_ROOM_KEYS];
+    int has_snapshots;     /**< said here, be it none */
     const char *snapshots; /**< folder, or NULL */
+    apr_finfo_t folder;    /**< of it: which one it is, whatever its name */
 } yk_http_room_server_t;
 
 /* ---- room_config.c ---- */
@@ -54,6 +56,10 @@ int yk_http_room_config_check(server_rec *s, apr_pool_t *ptemp);
 const apr_array_header_t *yk_http_room_all(void);
 /** The main server's. */
 const yk_http_room_server_t *yk_http_room_keys(void);
+
+/** Where this server's documents go: its own word, else the main server's.
+ *  @return NULL: nowhere; *folder: untouched then */
+const char *yk_http_room_folder(const apr_finfo_t **folder, server_rec *s);
 
 const char *yk_http_room_set(cmd_parms *cmd, void *dummy, int argc,
                              char *const argv[]);

@@ -257,21 +257,21 @@ const char *yk_http_room_set_snapshots(cmd_parms *cmd, void *dummy,
                                        const char *arg)
 {
     yk_http_room_server_t *server = yk_http_server(cmd->server, YK_HTTP_ROOM);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_finfo_t info;
+    const char *error = ap_check_cmd_context(cmd, NOT_IN_DIR_LOC_FILE);
 
     if (error != NULL) {
         return error;
     }
+    server->has_snapshots = 1;
     server->snapshots = NULL;
     if (ap_cstr_casecmp(arg, "none") == 0) {
         return NULL;
     }
     server->snapshots = ap_server_root_relative(cmd->pool, arg);
     if (server->snapshots == NULL ||
-        apr_stat(&info, server->snapshots, APR_FINFO_TYPE, cmd->pool) !=
-            APR_SUCCESS ||
-        info.filetype != APR_DIR) {
+        apr_stat(&server->folder, server->snapshots,
+                 APR_FINFO_TYPE | APR_FINFO_IDENT, cmd->pool) != APR_SUCCESS ||
+        server->folder.filetype != APR_DIR) {
         return apr_psprintf(cmd->pool,
                             "YoyakuSnapshotDir: '%s' is not a folder that "
                             "exists; the children's user must be able to "
@@ -280,6 +280,19 @@ const char *yk_http_room_set_snapshots(cmd_parms *cmd, void *dummy,
                             arg);
     }
     return NULL;
+}
+
+const char *yk_http_room_folder(const apr_finfo_t **folder, server_rec *s)
+{
+    const yk_http_room_server_t *server = yk_http_server(s, YK_HTTP_ROOM);
+
+    if (!server->has_snapshots) {
+        server = main_server;
+    }
+    if (server->snapshots != NULL) {
+        *folder = &server->folder;
+    }
+    return server->snapshots;
 }
 
 /* ---- once it is read ---- */

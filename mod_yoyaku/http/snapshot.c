@@ -31,20 +31,19 @@ typedef struct shot_t {
     apr_time_t changed_us, look_us; /* steady */
 } shot_t;
 
-/** Of one database: this process's, while the turns are its. */
+/** Of one house: this process's, while the turns are its. */
 typedef struct album_t {
-    const yk_http_database_t *database;
+    const yk_http_house_t *house;
     apr_pool_t *p;
     apr_hash_t *shots; /* key -> shot_t */
     uint64_t list_hash;
     apr_time_t list_next, quiet_until;
 } album_t;
 
-static const char *folder; /* as configured; NULL: none */
-static server_rec *main_server;
-/* one process's: a turn's own pool ends with the turn */
+static const apr_array_header_t *houses; /* yk_http_house_t */
+/* one process's, one for each house: a turn's own pool ends with the turn */
 static apr_pool_t *albums_pool;
-static apr_hash_t *albums;
+static album_t *albums;
 
 /* ---- one slot ---- */
 
@@ -66,27 +65,28 @@ static apr_status_t source_slot(void *baton, const yk_slot_t **slot, int fresh)
 {
     reading_t *r = baton;
 
-    return yk_catalogue_slot(r->album->database->catalogue, slot, NULL,
+    return yk_catalogue_slot(r->album->house->database->catalogue, slot, NULL,
                              r->store, r->tenant_id, r->key, fresh, r->p);
 }
 
-static const char *tenant_of(const album_t *album)
+static apr_status_t file_write(const album_t *album, const char *name,
+                               const char *json, apr_size_t len, apr_pool_t *p)
 {
-    return yk_http_desk_config_tenant(
-        yk_http_dir(album->database->s->lookup_defaults, YK_HTTP_DESK));
-}
-
-static apr_status_t file_write(const char *name, const char *json,
-                               apr_size_t len, apr_pool_t *p)
-{
+    const char *folder = album->house->folder;
     apr_status_t rv = yk_snapshot_write(folder, name, json, len, NULL, 0, p);
 
     if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, rv, main_server,
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, album->house->s,
                      "YK0444: snapshot: %s/%s.json cannot be written", folder,
                      name);
     }
     return rv;
+}
+
+static void file_remove(const album_t *album, const char *name,
+                        apr_pool_t *ptemp)
+{
+    yk_snapshot_remove(album->house->folder, name, ptemp);
 }
 
 /* It was looked at. */
@@ -106,8 +106,8 @@ static void shot_seen(shot_t *shot, const yk_board_answer_t *answer,
 static apr_status_t shot_take(reading_t *r, shot_t *shot)
 {
     yk_boards_t *boards = yk_http_board_boards();
-    uint64_t id =
-        yk_board_id(r->album->database->name, tenant_of(r->album), shot->key);
+    uint64_t id = yk_board_id(r->album->house->database->name,
+                              r->album->house->tenant, shot->key);
     apr_time_t now = yk_state_now();
     yk_board_source_t source = {r, source_open, source_slot};
     yk_board_answer_t answer;
@@ -134,7 +134,7 @@ static apr_status_t shot_take(reading_t *r, shot_t *shot)
     if (shot->is_written && shot->hash == answer.hash) {
         return APR_SUCCESS;
     }
-    rv = file_write(yk_snapshot_board(shot->key, r->p), answer.bytes,
+    rv = file_write(r->album, yk_snapshot_board(shot->key, r->p), answer.bytes,
                     answer.len, r->p);
     if (rv == APR_SUCCESS) {
         shot->is_written = 1;
@@ -148,12 +148,12 @@ static apr_status_t shot_take(reading_t *r, shot_t *shot)
 static void shot_list(album_t *album, const yk_slot_t *slot, apr_time_t now,
                       apr_pool_t *ptemp)
 {
-    const char *uri = apr_pstrcat(ptemp, yk_http_desk_scan_path(), "/slots/",
-                                  slot->key, "/availability", NULL);
+    const char *below =
+        apr_pstrcat(ptemp, "/slots/", slot->key, "/availability", NULL);
     shot_t *shot = apr_hash_get(album->shots, slot->key, APR_HASH_KEY_STRING);
 
-    if (!yk_http_snapshot_is_public(uri)) {
-        yk_snapshot_remove(folder, yk_snapshot_board(slot->key, ptemp), ptemp);
+    if (!yk_http_snapshot_is_public(album->house, below, ptemp)) {
+        file_remove(album, yk_snapshot_board(slot->key, ptemp), ptemp);
         return;
     }
     if (slot->starts != 0 && slot->starts < now && shot == NULL) {
@@ -178,8 +178,7 @@ static void shots_prune(album_t *album, apr_pool_t *ptemp)
         apr_hash_this(hi, NULL, NULL, &value);
         shot = value;
         if (!shot->seen) {
-            yk_snapshot_remove(folder, yk_snapshot_board(shot->key, ptemp),
-                               ptemp);
+            file_remove(album, yk_snapshot_board(shot->key, ptemp), ptemp);
             apr_hash_set(album->shots, shot->key, APR_HASH_KEY_STRING, NULL);
         }
         shot->seen = 0;
@@ -191,11 +190,11 @@ static void list_page(album_t *album, yk_http_json_t *j,
                       apr_pool_t *ptemp)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const char *uri = apr_pstrcat(ptemp, yk_http_desk_scan_path(),
-                                      "/slots/", list[i].slot->key, NULL);
+        const char *below =
+            apr_pstrcat(ptemp, "/slots/", list[i].slot->key, NULL);
 
         shot_list(album, list[i].slot, now, ptemp);
-        if (yk_http_snapshot_is_public(uri)) {
+        if (yk_http_snapshot_is_public(album->house, below, ptemp)) {
             yk_http_json_object(j, NULL);
             yk_http_slots_members(j, list[i].slot, now, list[i].free,
                                   list[i].places);
@@ -204,14 +203,27 @@ static void list_page(album_t *album, yk_http_json_t *j,
     }
 }
 
+static void list_write(album_t *album, yk_http_json_t *j, apr_pool_t *ptemp)
+{
+    apr_size_t len;
+    const char *json = yk_http_json_done(j, &len);
+    uint64_t hash = yk_board_id(json, "", "");
+
+    if (!yk_http_snapshot_is_public(album->house, "/slots", ptemp)) {
+        file_remove(album, "slots", ptemp);
+    }
+    else if (hash != album->list_hash &&
+             file_write(album, "slots", json, len, ptemp) == APR_SUCCESS) {
+        album->list_hash = hash;
+    }
+}
+
 static apr_status_t list_take(album_t *album, reading_t *r)
 {
     yk_http_json_t *j = yk_http_json_make(4096, r->p);
     apr_time_t began = yk_state_now(), now = 0;
-    const char *after = NULL, *json;
+    const char *after = NULL;
     yk_listed_t *list;
-    apr_size_t len;
-    uint64_t hash;
     int more = 1;
     apr_status_t rv = APR_SUCCESS;
 
@@ -237,14 +249,7 @@ static apr_status_t list_take(album_t *album, reading_t *r)
     shots_prune(album, r->p);
     yk_http_json_end(j);
     yk_http_json_text(j, "next", NULL);
-    json = yk_http_json_done(j, &len);
-    hash = yk_board_id(json, "", "");
-    if (hash != album->list_hash &&
-        yk_http_snapshot_is_public(
-            apr_pstrcat(r->p, yk_http_desk_scan_path(), "/slots", NULL)) &&
-        file_write("slots", json, len, r->p) == APR_SUCCESS) {
-        album->list_hash = hash;
-    }
+    list_write(album, j, r->p);
     now = yk_state_now();
     album->list_next = now + (LIST_DEAR * (now - began) > LIST_EVERY
                                   ? LIST_DEAR * (now - began)
@@ -254,37 +259,28 @@ static apr_status_t list_take(album_t *album, reading_t *r)
 
 /* ---- turns ---- */
 
-static album_t *album_of(const yk_http_database_t *database)
+static void albums_make(void)
 {
-    apr_pool_t *p = albums_pool;
-    album_t *album;
-
-    if (albums == NULL) {
-        apr_pool_create(&albums_pool, NULL);
-        p = albums_pool;
-        albums = apr_hash_make(p);
+    apr_pool_create(&albums_pool, NULL);
+    albums =
+        apr_pcalloc(albums_pool, (apr_size_t)houses->nelts * sizeof(*albums));
+    for (int i = 0; i < houses->nelts; i++) {
+        albums[i].house = &APR_ARRAY_IDX(houses, i, yk_http_house_t);
+        albums[i].p = albums_pool;
+        albums[i].shots = apr_hash_make(albums_pool);
     }
-    album = apr_hash_get(albums, database->name, APR_HASH_KEY_STRING);
-    if (album == NULL) {
-        album = apr_pcalloc(p, sizeof(*album));
-        album->database = database;
-        album->p = p;
-        album->shots = apr_hash_make(p);
-        apr_hash_set(albums, database->name, APR_HASH_KEY_STRING, album);
-    }
-    return album;
 }
 
 static apr_status_t album_turn(album_t *album, apr_pool_t *ptemp)
 {
     reading_t r = {album, NULL, 0, NULL, ptemp};
     yk_http_dbd_t *dbd = NULL;
-    apr_status_t rv =
-        yk_http_desk_dbd_attach(&r.store, &dbd, album->database->s, ptemp);
+    apr_status_t rv = yk_http_desk_dbd_attach(&r.store, &dbd,
+                                              album->house->database->s, ptemp);
 
     if (rv == APR_SUCCESS) {
-        rv = yk_catalogue_tenant(album->database->catalogue, &r.tenant_id,
-                                 r.store, tenant_of(album));
+        rv = yk_catalogue_tenant(album->house->database->catalogue,
+                                 &r.tenant_id, r.store, album->house->tenant);
     }
     if (rv == APR_SUCCESS) {
         rv = list_take(album, &r);
@@ -305,22 +301,18 @@ static apr_status_t album_turn(album_t *album, apr_pool_t *ptemp)
 
 static apr_status_t turn(int state, void *data, apr_pool_t *p)
 {
-    const apr_array_header_t *databases = yk_http_desk_scan_databases();
-
     if (state != AP_WATCHDOG_STATE_RUNNING || yk_http_board_boards() == NULL) {
         return APR_SUCCESS;
     }
-    for (int i = 0; i < databases->nelts; i++) {
-        const yk_http_database_t *database =
-            &APR_ARRAY_IDX(databases, i, yk_http_database_t);
+    if (albums == NULL) {
+        albums_make();
+    }
+    for (int i = 0; i < houses->nelts; i++) {
+        album_t *album = &albums[i];
         apr_pool_t *ptemp = NULL;
-        album_t *album;
 
-        if (database->catalogue == NULL) {
-            continue;
-        }
-        album = album_of(database);
-        if (yk_state_now() < album->quiet_until) {
+        if (album->house->database->catalogue == NULL ||
+            yk_state_now() < album->quiet_until) {
             continue;
         }
         apr_pool_create(&ptemp, p);
@@ -343,19 +335,17 @@ void yk_http_snapshot_create(apr_pool_t *pconf, server_rec *s)
         APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_register_callback);
     ap_watchdog_t *watchdog = NULL;
 
-    main_server = s;
     albums = NULL;
-    folder = yk_http_room_keys()->snapshots;
-    if (folder == NULL) {
+    houses = yk_http_snapshot_scope_read(pconf, s);
+    if (apr_is_empty_array(houses)) {
         return;
     }
-    yk_http_snapshot_scope_read(pconf);
     if (get == NULL || registration == NULL ||
         get(&watchdog, WATCHDOG, 0, 1, pconf) != APR_SUCCESS ||
         registration(watchdog, TURN, s, turn) != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "YK0446: snapshot: mod_watchdog does not run; nothing is "
                      "written to %s",
-                     folder);
+                     APR_ARRAY_IDX(houses, 0, yk_http_house_t).folder);
     }
 }

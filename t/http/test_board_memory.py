@@ -66,8 +66,7 @@ def test_what_a_cache_in_front_may_do(rig):
     said = board.get(rig.host, slot)
     assert said.headers["Cache-Control"] == \
         "public, max-age=0, s-maxage=1, stale-while-revalidate=2"
-    soon = rig.slot(pools={"Floor": 3}, opens=time.strftime(
-        "%Y-%m-%dT%H:%M:%SZ", time.gmtime(rig.now_us() / 1e6 + 2)))
+    soon = rig.slot(pools={"Floor": 3}, opens=rig.after(2))
     said = board.get(rig.host, soon).headers["Cache-Control"]
     assert said in ("public, max-age=0, s-maxage=1",
                     "public, max-age=0, s-maxage=0")

@@ -11,6 +11,7 @@ import pytest
 from servers import until
 from yk import board
 
+NOBODY = "Require ip 192.0.2.1"
 
 @pytest.fixture
 def shots(own_rig):
@@ -153,3 +154,152 @@ def test_a_slot_that_is_not_public_has_no_file(shots):
     listed = str(read(os.path.join(folder, "slots.json")))
     assert "secret-10" in listed and "hidden-7" not in listed
     assert "'secret-1'" not in listed
+
+
+def folder_of(rig, name):
+    path = os.path.join(rig.folder, name)
+    os.makedirs(path)
+    os.chmod(path, 0o777)
+    return path
+
+
+def in_other(rig, name, *more):
+    """Open slots of another database: {key: sections}."""
+    first, rig.name, halls = rig.name, name, rig.halls
+    try:
+        rig.halls = {}
+        rig.database.create(name)
+        rig.ctl("schema")
+        for key, sections in more:
+            rig.slot(sections, key=key)
+    finally:
+        rig.name, rig.halls = first, halls
+
+
+def virtual(rig, name, database=None, text=""):
+    """A virtual host, of a database of its own when one is named."""
+    lines = [f"ServerName {name}", text]
+    if database:
+        lines += ["DBDriver mysql", "DBDPersist Off",
+                  f'DBDParams "{rig.database.params(database)},reconnect=0"']
+    return "\n".join(["<VirtualHost *>", *lines, "</VirtualHost>", ""])
+
+
+def written(folder):
+    """The slots that have a file, and those that the list names."""
+    boards = {name[:-len(".json")] for _, _, files in os.walk(
+        os.path.join(folder, "boards")) for name in files
+        if name.endswith(".json")}
+    listed = read(os.path.join(folder, "slots.json"))
+    return boards, {slot["slot"] for slot in listed["slots"]} if listed \
+        else None
+
+
+def becomes(folder, keys):
+    """Just these have files, and it stays so."""
+    until(lambda: written(folder) == (set(keys), set(keys)), 15,
+          f"{keys}, not {written(folder)}")
+    until(lambda: os.stat(os.path.join(folder, "slots.json")), 1, "the list")
+    time.sleep(1.3)  # a list and five turns
+    assert written(folder) == (set(keys), set(keys))
+
+
+def test_a_guard_is_one_on_every_host_and_path_of_its_house_alone(own_rig):
+    """Two databases with equal slots, of different size, in virtual hosts; a
+    third host shows the second one's at another path."""
+    rig = own_rig(hosts=0)
+    rig.books = False
+    mine, theirs = folder_of(rig, "mine"), folder_of(rig, "theirs")
+    names = ("open-1", "secret-1", "member-1", "poster-1", "night-1")
+    in_other(rig, "yoyaku_b", *((key, {"Pit": (2, 2)}) for key in names))
+    for key in names:
+        rig.slot({"Stalls": (1, 4)}, key=key)
+    rig.add_host(conf="".join((
+        f'KeepAlive Off\nYoyakuSnapshotDir "{mine}"\n',
+        virtual(rig, "a.example", text=f"""
+<LocationMatch "^/yoyaku/slots/night-">
+    {NOBODY}
+</LocationMatch>"""),
+        virtual(rig, "b.example", "yoyaku_b", f"""
+YoyakuSnapshotDir "{theirs}"
+<Location "/yoyaku/slots/member-1">
+    AuthType Basic
+    AuthName members
+    Require valid-user
+</Location>
+<Location "/yoyaku/slots/open-1">
+    <LimitExcept GET HEAD>
+        {NOBODY}
+    </LimitExcept>
+</Location>"""),
+        virtual(rig, "c.example", "yoyaku_b", f"""
+YoyakuSnapshotDir "{theirs}"
+<Location "/tickets">
+    SetHandler yoyaku
+</Location>
+<LocationMatch "^/tickets/slots/secret-">
+    {NOBODY}
+</LocationMatch>
+<Location "/tickets/slots/poster-1">
+    <LimitExcept POST>
+        {NOBODY}
+    </LimitExcept>
+</Location>"""))))
+    becomes(mine, ["open-1", "secret-1", "member-1", "poster-1"])
+    becomes(theirs, ["open-1", "night-1"])
+    for folder, keys, section, places in (
+            (mine, ("open-1", "secret-1"), "Stalls", "0000"),
+            (theirs, ("open-1", "night-1"), "Pit", "0000")):
+        for key in keys:
+            assert board.content(read(path_of(folder, key))) == \
+                {section: places}
+    answer = rig.host.booker().hold("night-1", ["Pit-1-2"],
+                                    headers={"Host": "b.example"})
+    assert answer.status_code == 201, answer.text
+    until(lambda: board.content(read(path_of(theirs, "night-1"))) ==
+          {"Pit": "0100"}, 3, "the hold in theirs")
+    assert board.content(read(path_of(mine, "open-1"))) == {"Stalls": "0000"}
+
+
+@pytest.mark.parametrize("guard", [
+    f"<If \"%{{REMOTE_ADDR}} != '192.0.2.1'\">\n{NOBODY}\n</If>",
+    f'<LocationMatch "/members/">\n{NOBODY}\n</LocationMatch>\n'
+    '<LocationMatch "^/(box|members)">\nSetHandler yoyaku\n</LocationMatch>',
+    '<Location "/yoyaku/*">\n<RequireAll>\nRequire all granted\n<RequireNone>'
+    "\nRequire all granted\n</RequireNone>\n</RequireAll>\n</Location>"])
+def test_in_doubt_nothing_has_a_file(own_rig, guard):
+    """And what an earlier configuration wrote is taken away."""
+    rig = own_rig(hosts=0)
+    rig.books = False
+    folder = folder_of(rig, "shots")
+    slot = rig.slot({"Stalls": (1, 4)})
+    host = rig.add_host(conf="".join((
+        f'YoyakuSnapshotDir "{folder}"\n', virtual(rig, "a.example"),
+        f'IncludeOptional "{rig.folder}/b.*"\n')))
+    becomes(folder, [slot])
+    with open(os.path.join(rig.folder, "b.conf"), "w") as file:
+        file.write(virtual(rig, "b.example", text=guard))
+    host.graceful()
+    until(lambda: not written(folder)[0] and not written(folder)[1], 10,
+          "no file")
+
+
+def test_two_houses_do_not_write_to_one_folder(own_rig):
+    rig = own_rig(hosts=0)
+    rig.books = False
+    shared, own = folder_of(rig, "shared"), folder_of(rig, "own")
+    os.symlink(shared, os.path.join(rig.folder, "alias"))
+    for name in ("yoyaku_b", "yoyaku_c"):
+        in_other(rig, name, ("same-1", {"Pit": (2, 2)}))
+    rig.slot({"Stalls": (1, 4)}, key="same-1")
+    host = rig.add_host(conf="".join((
+        f'YoyakuSnapshotDir "{shared}"\n',
+        virtual(rig, "a.example"),
+        virtual(rig, "b.example", "yoyaku_b",
+                f'YoyakuSnapshotDir "{rig.folder}/alias/"'),
+        virtual(rig, "c.example", "yoyaku_c",
+                f'YoyakuSnapshotDir "{own}"'))))
+    becomes(own, ["same-1"])
+    assert os.listdir(shared) == []
+    said = [line for line in host.complaints() if "YK0447" in line]
+    assert len(said) >= 2 and all("YoyakuSnapshotDir" in line for line in said)

@@ -42,7 +42,7 @@ def house(setting, folder, build, mpm):
         made.start(workers=8)
         if clock:
             said = calendar.timegm(time.strptime(clock, "%Y-%m-%dT%H:%M:%S"))
-            made.advance(said - time.time())
+            made.advance(said - made.now_us() / 1e6)
         yield made
     finally:
         made.stop()
@@ -101,10 +101,8 @@ def test_a_hold_lasts_ten_minutes_and_not_seventy(rig):
 
 def test_opening_and_closing_are_moments_and_not_local_times(rig):
     """opens and closes stand in UTC, asked a minute before and after."""
-    def at(seconds):
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ",
-                             time.gmtime(rig.now_us() / 1e6 + seconds))
-    slot = rig.slot({"Stalls": (1, 4)}, opens=at(60), closes=at(180))
+    slot = rig.slot({"Stalls": (1, 4)}, opens=rig.after(60),
+                    closes=rig.after(180))
     assert rig.hold(slot, ["Stalls-1-1"])[1].json()["state"] == "before"
     rig.advance(90)
     assert rig.hold(slot, ["Stalls-1-1"])[1].status_code == 201

@@ -244,8 +244,8 @@ class Rig:
     def complaints(self):
         return [line for host in self.hosts for line in host.complaints()]
 
-    @staticmethod
-    def after(seconds):
-        """RFC 3339 of so many seconds from now, for --opens and --closes."""
+    def after(self, seconds):
+        """RFC 3339 of so many seconds from now, for --opens and --closes: by
+        the database's clock, which advance() put off for all later tests."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ",
-                             time.gmtime(time.time() + seconds))
+                             time.gmtime(self.now_us() / 1e6 + seconds))
