@@ -31,14 +31,11 @@ typedef struct named_t {
 static int over_parse(yk_ctl_t *ctl, yk_over_e *over, const char **key,
                       const char *text)
 {
-    /* in the order of yk_over_e */
-    static const char *const names[] = {"slot", "resource", "series", "all",
-                                        NULL};
     const char *colon = strchr(text, ':');
     int found = one_of(
         colon != NULL ? apr_pstrmemdup(ctl->p, text, (apr_size_t)(colon - text))
                       : text,
-        names);
+        overs);
 
     *key = colon != NULL ? colon + 1 : "";
     if (found < 0 || (found == YK_OVER_ALL) != (**key == '\0')) {

@@ -243,6 +243,18 @@ static int pre_connection(conn_rec *c, void *socket)
 
 /* ---- directives ---- */
 
+apr_status_t yk_http_measure_days(int64_t *us, const char *text)
+{
+    char *end;
+    apr_int64_t days = apr_strtoi64(text, &end, 10);
+
+    if (!apr_isdigit(*text) || strcmp(end, "d") != 0) {
+        return APR_EINVAL;
+    }
+    *us = apr_time_from_sec((days <= DAYS_MAX ? days : DAYS_MAX + 1) * 86400);
+    return APR_SUCCESS;
+}
+
 const char *yk_http_measure_set_history(cmd_parms *cmd, void *dummy,
                                         const char *arg)
 {
@@ -259,12 +271,8 @@ const char *yk_http_measure_set_history(cmd_parms *cmd, void *dummy,
         return NULL;
     }
     if (ap_timeout_parameter_parse(arg, &time, "d") != APR_SUCCESS) {
-        char *end;
-        apr_int64_t days = apr_strtoi64(arg, &end, 10);
-
-        time = -1;
-        if (apr_isdigit(*arg) && strcmp(end, "d") == 0 && days <= DAYS_MAX) {
-            time = apr_time_from_sec(days * 86400);
+        if (yk_http_measure_days(&time, arg) != APR_SUCCESS) {
+            time = -1;
         }
     }
     if (time < apr_time_from_sec(MINUTES_MIN * 60) ||

@@ -30,6 +30,10 @@ yk_stats_t *yk_http_measure_stats(void);
 /** How many workers are at work, and how many could be. At most 50 ms old. */
 void yk_http_measure_busy(uint32_t *busy, uint32_t *most);
 
+/** Read "7d". More days than minutes are kept are one more than that.
+ *  @return APR_EINVAL when it is no number of days */
+apr_status_t yk_http_measure_days(int64_t *us, const char *text);
+
 /* ---- keepalive.c ---- */
 
 /** Close this connection after its response when few workers are idle. */

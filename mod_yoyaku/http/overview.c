@@ -22,8 +22,6 @@
 
 #define PATHS 40  /* of the table of paths are shown */
 #define ROWS 1500 /* at most, of a history */
-#define DAY apr_time_from_sec(86400)
-#define DAYS (YK_STATS_MINUTES / 1440)
 
 /* ---- the tree ---- */
 
@@ -54,23 +52,26 @@ typedef struct period_t {
 
 static apr_status_t span_parse(int64_t *us, const char *text)
 {
-    char *end;
-    apr_int64_t days = apr_strtoi64(text, &end, 10);
+    const int64_t most = apr_time_from_sec(YK_STATS_MINUTES * INT64_C(60));
+    apr_status_t rv = yk_http_measure_days(us, text);
 
-    if (apr_isdigit(*text) && strcmp(end, "d") == 0) {
-        *us = (days < DAYS ? days : DAYS) * DAY;
-        return *us > 0 ? APR_SUCCESS : APR_EINVAL;
+    if (rv != APR_SUCCESS) {
+        rv = yk_rule_time_parse(us, text);
     }
-    return yk_rule_time_parse(us, text) == APR_SUCCESS && *us > 0 ? APR_SUCCESS
-                                                                  : APR_EINVAL;
+    if (rv == APR_SUCCESS && *us > most) {
+        *us = most;
+    }
+    return rv == APR_SUCCESS && *us > 0 ? APR_SUCCESS : APR_EINVAL;
 }
 
-/** @return NULL, or a sentence: what can be asked for instead */
+/** @return NULL, or a sentence: what can be asked for instead; then the period
+ *  is none */
 static const char *period_read(period_t *period, request_rec *r)
 {
     apr_table_t *args;
     const char *text;
     apr_int64_t step;
+    uint32_t minutes;
     int64_t us;
     char *end;
 
@@ -84,7 +85,7 @@ static const char *period_read(period_t *period, request_rec *r)
         return "history is how far to look back: 30min, 24h or any time up to "
                "24h, or days, 1d to 28d.\n";
     }
-    period->minutes =
+    minutes =
         us < apr_time_from_sec(60) ? 1 : (uint32_t)(us / apr_time_from_sec(60));
     text = apr_table_get(args, "step");
     if (text != NULL) {
@@ -92,33 +93,31 @@ static const char *period_read(period_t *period, request_rec *r)
         if (*end != '\0' || step < 1) {
             return "step is how many minutes a row has: 1, 15, 1440.\n";
         }
-        period->step =
-            step < period->minutes ? (uint32_t)step : period->minutes;
+        period->step = step < minutes ? (uint32_t)step : minutes;
     }
     text = apr_table_get(args, "until");
     if (text != NULL && yk_time_parse(&period->until, text) != APR_SUCCESS) {
         return "until is a time with its zone: 2026-11-30T18:00Z or "
                "2026-11-30T18:00:00%2B01:00.\n";
     }
+    period->minutes = minutes;
     return NULL;
 }
 
-static void history_add(json_t *tree, request_rec *r)
+static void history_add(json_t *tree, const period_t *period, apr_pool_t *p)
 {
-    period_t period;
+    uint32_t step = period->step;
 
-    if (yk_http_throttle_shared() == NULL || period_read(&period, r) != NULL ||
-        period.minutes == 0) {
+    if (yk_http_throttle_shared() == NULL || period->minutes == 0) {
         return;
     }
-    while (period.minutes / period.step > ROWS) {
-        period.step *= 2;
+    while (period->minutes / step > ROWS) {
+        step *= 2;
     }
     json_object_set_new(tree, "history",
-                        yk_stats_document_history(yk_http_measure_stats(),
-                                                  yk_http_throttle_shared(),
-                                                  period.minutes, period.step,
-                                                  period.until, r->pool));
+                        yk_stats_document_history(
+                            yk_http_measure_stats(), yk_http_throttle_shared(),
+                            period->minutes, step, period->until, p));
 }
 
 static void desk_trees(json_t *tree)
@@ -166,7 +165,7 @@ static json_t *locks_tree(void)
     return yk_stats_document_locks(locks);
 }
 
-json_t *yk_http_overview_tree(request_rec *r)
+static json_t *tree_of(request_rec *r, const period_t *period)
 {
     yk_throttle_t *throttle = yk_http_throttle_shared();
     yk_stats_t *stats = yk_http_measure_stats();
@@ -188,7 +187,7 @@ json_t *yk_http_overview_tree(request_rec *r)
         json_object_set_new(tree, "totals", yk_stats_document_totals(stats));
         json_object_set_new(tree, "paths",
                             yk_stats_document_paths(stats, PATHS, r->pool));
-        history_add(tree, r);
+        history_add(tree, period, r->pool);
     }
     desk_trees(tree);
     json_object_set_new(tree, "locks", locks_tree());
@@ -223,15 +222,9 @@ static int send_json(request_rec *r, int status, json_t *tree)
 
 static int send_status(request_rec *r, json_t *tree)
 {
-    period_t period;
-    const char *text = period_read(&period, r);
+    const char *text;
     apr_size_t len;
 
-    if (text != NULL) {
-        return yk_http_refusal_bytes(r, HTTP_BAD_REQUEST,
-                                     "text/plain; charset=utf-8", text,
-                                     strlen(text));
-    }
     if (has_word(r, "json")) {
         return send_json(r, HTTP_OK, tree);
     }
@@ -291,8 +284,10 @@ static int send_health(request_rec *r)
 
 static int handler(request_rec *r)
 {
+    const char *wrong;
+    period_t period;
     json_t *tree;
-    int rv;
+    int is_status, rv;
 
     if (r->handler == NULL || strncmp(r->handler, "yoyaku-", 7) != 0) {
         return DECLINED;
@@ -308,9 +303,15 @@ static int handler(request_rec *r)
     if (r->method_number != M_GET) {
         return HTTP_METHOD_NOT_ALLOWED;
     }
-    tree = yk_http_overview_tree(r);
-    rv = strcmp(r->handler, "yoyaku-metrics") == 0 ? send_metrics(r, tree)
-                                                   : send_status(r, tree);
+    is_status = strcmp(r->handler, "yoyaku-status") == 0;
+    wrong = period_read(&period, r);
+    if (is_status && wrong != NULL) {
+        return yk_http_refusal_bytes(r, HTTP_BAD_REQUEST,
+                                     "text/plain; charset=utf-8", wrong,
+                                     strlen(wrong));
+    }
+    tree = tree_of(r, &period);
+    rv = is_status ? send_status(r, tree) : send_metrics(r, tree);
     json_decref(tree);
     return rv;
 }
@@ -318,10 +319,13 @@ static int handler(request_rec *r)
 /* In mod_status's own page. */
 static int status_hook(request_rec *r, int flags)
 {
-    json_t *tree = yk_http_overview_tree(r);
+    period_t period;
     const char *text;
+    json_t *tree;
     apr_size_t len;
 
+    period_read(&period, r);
+    tree = tree_of(r, &period);
     if (flags & AP_STATUS_SHORT) {
         json_object_del(tree, "paths");
         text = yk_stats_lines(&len, tree, "Yoyaku", r->pool);

@@ -20,7 +20,4 @@
  * None of them asks the database or waits for a lock longer than 100 ms.
  */
 
-/** The whole tree. The caller gives it back with json_decref(). */
-json_t *yk_http_overview_tree(request_rec *r);
-
 #endif

@@ -20,13 +20,12 @@ const uint32_t yk_order_ncolumns = 2 YK_ORDER_COLUMNS(ONE);
 #define SELECT_LINE(column, member, form) ",b." #column
 const char yk_line_select[] = ",b.line" YK_LINE_COLUMNS(SELECT_LINE);
 
-/* A column's place in its list is its bit. */
-#define ORDER_BIT(column, member, form) ORDER_##column,
-#define LINE_BIT(column, member, form) LINE_##column,
-enum { YK_ORDER_COLUMNS(ORDER_BIT) ORDER_BITS };
-enum { YK_LINE_COLUMNS(LINE_BIT) LINE_BITS };
-
-#define HAS(columns, bit) (((columns) >> (bit)) & 1)
+/* A column's place in its list is its bit: `bit` goes along the list. */
+#define EACH(what)                                                             \
+    if (columns & bit) {                                                       \
+        what;                                                                  \
+    }                                                                          \
+    bit <<= 1;
 
 /* ---- what differs ---- */
 
@@ -47,30 +46,29 @@ static int text_differs(const char *one, const char *other)
     (memcmp(from->member, was->member, sizeof(from->member)) != 0)
 #define DIFFERS_CODE(member)                                                   \
     (strncmp(from->member, was->member, sizeof(from->member)) != 0)
-#define ORDER_DIFFERS(column, member, form)                                    \
-    columns |= (yk_columns_t)DIFFERS_##form(member) << ORDER_##column;
-#define LINE_DIFFERS(column, member, form)                                     \
-    columns |= (yk_columns_t)DIFFERS_##form(member) << LINE_##column;
+#define DIFFERS(column, member, form)                                          \
+    columns |= DIFFERS_##form(member) ? bit : 0;                               \
+    bit <<= 1;
 
 yk_columns_t yk_order_columns(const yk_order_t *from, const yk_order_t *was)
 {
-    yk_columns_t columns = 0;
+    yk_columns_t columns = 0, bit = 1;
 
     if (was == NULL) {
         was = &blank_order;
     }
-    YK_ORDER_COLUMNS(ORDER_DIFFERS)
+    YK_ORDER_COLUMNS(DIFFERS)
     return columns;
 }
 
 yk_columns_t yk_line_columns(const yk_line_t *from, const yk_line_t *was)
 {
-    yk_columns_t columns = 0;
+    yk_columns_t columns = 0, bit = 1;
 
     if (was == NULL) {
         was = &blank_line;
     }
-    YK_LINE_COLUMNS(LINE_DIFFERS)
+    YK_LINE_COLUMNS(DIFFERS)
     return columns;
 }
 
@@ -96,6 +94,12 @@ yk_columns_t yk_line_columns(const yk_line_t *from, const yk_line_t *was)
 #define WRITE_TEXT(member) yk_sql_text(sql, from->member)
 #define WRITE_BYTES(member) yk_sql_hex(sql, from->member, sizeof(from->member))
 #define WRITE_CODE(member) yk_sql_text_cut(sql, from->member, 3)
+
+#define NAME(column, member, form) EACH(yk_sql_put(sql, "," #column))
+#define WRITE(column, member, form) EACH(WRITE_##form(member))
+#define UPDATE(column, member, form)                                           \
+    EACH(yk_sql_put(sql, "," #column "=VALUES(" #column ")"))
+
 yk_order_t *yk_order_read(char **row, const unsigned long *lengths,
                           apr_pool_t *p)
 {
@@ -139,65 +143,49 @@ void yk_line_read(yk_order_t *order, char **row, const unsigned long *lengths,
     order->lines[at] = read;
 }
 
-#define ORDER_NAME(column, member, form)                                       \
-    if (HAS(columns, ORDER_##column)) {                                        \
-        yk_sql_put(sql, "," #column);                                          \
-    }
-#define ORDER_WRITE(column, member, form)                                      \
-    if (HAS(columns, ORDER_##column)) {                                        \
-        WRITE_##form(member);                                                  \
-    }
-#define ORDER_UPDATE(column, member, form)                                     \
-    if (HAS(columns, ORDER_##column)) {                                        \
-        yk_sql_put(sql, "," #column "=VALUES(" #column ")");                   \
-    }
-
 void yk_order_insert(yk_sql_t *sql, yk_columns_t columns)
 {
+    yk_columns_t bit = 1;
+
     yk_sql_put(sql, "INSERT INTO yoyaku_order (order_id,version");
-    YK_ORDER_COLUMNS(ORDER_NAME)
+    YK_ORDER_COLUMNS(NAME)
     yk_sql_put(sql, ") VALUES ");
 }
 
 void yk_order_write(yk_sql_t *sql, const yk_order_t *from, yk_columns_t columns)
 {
+    yk_columns_t bit = 1;
+
     yk_sql_row(sql);
     yk_sql_uint(sql, from->order_id);
     yk_sql_uint(sql, from->version + 1);
-    YK_ORDER_COLUMNS(ORDER_WRITE)
+    YK_ORDER_COLUMNS(WRITE)
     yk_sql_row_end(sql);
 }
 
 void yk_order_update(yk_sql_t *sql, yk_columns_t columns)
 {
-    yk_sql_put(sql, " ON DUPLICATE KEY UPDATE version=VALUES(version)");
-    YK_ORDER_COLUMNS(ORDER_UPDATE)
-}
+    yk_columns_t bit = 1;
 
-#define LINE_NAME(column, member, form)                                        \
-    if (HAS(columns, LINE_##column)) {                                         \
-        yk_sql_put(sql, "," #column);                                          \
-    }
-#define LINE_WRITE(column, member, form)                                       \
-    if (HAS(columns, LINE_##column)) {                                         \
-        WRITE_##form(member);                                                  \
-    }
-#define LINE_UPDATE(column, member, form)                                      \
-    if (HAS(columns, LINE_##column)) {                                         \
-        yk_sql_put(sql, "," #column "=VALUES(" #column ")");                   \
-    }
+    yk_sql_put(sql, " ON DUPLICATE KEY UPDATE version=VALUES(version)");
+    YK_ORDER_COLUMNS(UPDATE)
+}
 
 void yk_line_insert(yk_sql_t *sql, yk_columns_t columns, int is_new)
 {
+    yk_columns_t bit = 1;
+
     yk_sql_put(sql, "INSERT INTO yoyaku_booking (order_id,line");
     yk_sql_put(sql, is_new ? ",tenant_id,booker_hash" : "");
-    YK_LINE_COLUMNS(LINE_NAME)
+    YK_LINE_COLUMNS(NAME)
     yk_sql_put(sql, ") VALUES ");
 }
 
 void yk_line_write(yk_sql_t *sql, const yk_order_t *order,
                    const yk_line_t *from, yk_columns_t columns, int is_new)
 {
+    yk_columns_t bit = 1;
+
     yk_sql_row(sql);
     yk_sql_uint(sql, order->order_id);
     yk_sql_uint(sql, from->line);
@@ -205,12 +193,14 @@ void yk_line_write(yk_sql_t *sql, const yk_order_t *order,
         yk_sql_uint(sql, order->tenant_id);
         yk_sql_hex(sql, order->booker_hash, sizeof(order->booker_hash));
     }
-    YK_LINE_COLUMNS(LINE_WRITE)
+    YK_LINE_COLUMNS(WRITE)
     yk_sql_row_end(sql);
 }
 
 void yk_line_update(yk_sql_t *sql, yk_columns_t columns)
 {
+    yk_columns_t bit = 1;
+
     yk_sql_put(sql, " ON DUPLICATE KEY UPDATE line=VALUES(line)");
-    YK_LINE_COLUMNS(LINE_UPDATE)
+    YK_LINE_COLUMNS(UPDATE)
 }

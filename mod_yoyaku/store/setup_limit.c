@@ -112,17 +112,21 @@ static void put_limit(yk_packet_t *packet, limiting_t *m)
     yk_sql_row_end(sql);
 }
 
+static apr_status_t begin(yk_store_t *store, limiting_t *m)
+{
+    apr_status_t rv = yk_operate_begin(store, m->tenant_id);
+
+    return rv == APR_SUCCESS ? find(store, m) : rv;
+}
+
 /* All of an order's limit; step 1 of a booker's. */
 static apr_status_t put(yk_store_t *store, void *baton)
 {
     limiting_t *m = baton;
     yk_packet_t *packet;
     yk_sql_t *sql;
-    apr_status_t rv = yk_operate_begin(store, m->tenant_id);
+    apr_status_t rv = begin(store, m);
 
-    if (rv == APR_SUCCESS) {
-        rv = find(store, m);
-    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -287,11 +291,8 @@ static apr_status_t take_away(yk_store_t *store, void *baton)
     limiting_t *m = baton;
     yk_packet_t *packet;
     yk_sql_t *sql;
-    apr_status_t rv = yk_operate_begin(store, m->tenant_id);
+    apr_status_t rv = begin(store, m);
 
-    if (rv == APR_SUCCESS) {
-        rv = find(store, m);
-    }
     if (rv != APR_SUCCESS || m->limit_id == 0) {
         return rv;
     }

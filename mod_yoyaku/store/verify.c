@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 #include "packet.h"
+#include "yoyaku/setup.h"
 
 /** Rows of the journal in one packet: its answer is kept in memory. */
 #define JOURNAL_ROWS 20000
@@ -294,24 +295,6 @@ apr_status_t yk_store_slot_keys(yk_store_t *store, const char ***keys,
 
 /* ---- limits ---- */
 
-typedef struct limits_t {
-    apr_pool_t *p;
-    uint32_t nlimits, limit_space;
-    yk_limit_t *limits;
-} limits_t;
-
-static void limit_row(void *baton, char **row, const unsigned long *lengths)
-{
-    limits_t *l = baton;
-    yk_limit_t *limit = NEXT(l, limit);
-
-    limit->per = (yk_per_e)yk_column_uint(row[0]);
-    limit->over = (yk_over_e)yk_column_uint(row[1]);
-    limit->key = yk_column_text(row[2], lengths[2], l->p);
-    limit->count = (yk_counted_e)yk_column_uint(row[3]);
-    limit->max = yk_column_int(row[4]);
-}
-
 typedef struct overs_t {
     apr_pool_t *p;
     uint32_t novers, over_space;
@@ -387,18 +370,15 @@ static apr_status_t over_one(yk_store_t *store, overs_t *overs,
 apr_status_t yk_store_over(yk_store_t *store, yk_over_t **over, uint32_t *n,
                            uint32_t tenant_id, apr_pool_t *p)
 {
-    limits_t limits = {p, 0, 0, NULL};
     overs_t overs = {p, 0, 0, NULL, NULL, 0, 0};
-    yk_packet_t *packet = yk_packet_make(store);
-    yk_sql_t *sql = yk_packet_ask(packet, limit_row, &limits);
-    apr_status_t rv;
+    yk_limit_t *limits;
+    uint32_t nlimits;
+    apr_status_t rv = yk_setup_limits(store, &limits, &nlimits, tenant_id, p);
 
-    yk_sql_put(sql, "SELECT per,reach,reach_key,counted,max FROM yoyaku_limit "
-                    "WHERE in_force=1 AND tenant_id=");
-    yk_sql_uint(sql, tenant_id);
-    rv = yk_packet_run(packet);
-    for (uint32_t i = 0; i < limits.nlimits && rv == APR_SUCCESS; i++) {
-        rv = over_one(store, &overs, &limits.limits[i], tenant_id);
+    for (uint32_t i = 0; i < nlimits && rv == APR_SUCCESS; i++) {
+        if (limits[i].in_force) {
+            rv = over_one(store, &overs, &limits[i], tenant_id);
+        }
     }
     *over = overs.overs;
     *n = overs.novers;
