@@ -6,6 +6,7 @@ and kept: it has a worker to itself (the stand starts one more), since a
 question that waits in the backlog behind the crowd answers nothing.
 """
 import collections
+import contextlib
 import http.client
 import re
 import socket
@@ -30,16 +31,22 @@ class Probes:
     """What a commit, a new connection and a look into memcached cost just now:
     one of each, timed, less what this side computed meanwhile."""
 
-    def __init__(self, stand):
+    def __init__(self, stand, opened):
+        """`opened`: an ExitStack; with it they end."""
         self.stand = stand
         self.took = {"commit_us": [], "connect_us": [], "get_us": []}
         host, port = stand.memcached.address.split(":")
         self.cache = socket.create_connection((host, int(port)), 2)
+        opened.callback(self.cache.close)
         self.db = stand.connect()
+        opened.callback(self.db.close)
         with self.db.cursor() as cursor:
-            cursor.execute("CREATE TABLE IF NOT EXISTS load_probe (n BIGINT "
-                           "PRIMARY KEY) ENGINE=InnoDB")
-            cursor.execute("INSERT IGNORE INTO load_probe VALUES (0)")
+            cursor.execute("CREATE TABLE IF NOT EXISTS load_probe (id INT "
+                           "AUTO_INCREMENT PRIMARY KEY, n BIGINT NOT NULL) "
+                           "ENGINE=InnoDB")
+            # a row of its own: whatever holds another's, this one is free
+            cursor.execute("INSERT INTO load_probe (n) VALUES (0)")
+            self.row = cursor.lastrowid
 
     def _timed(self, name, act):
         wall, own = time.perf_counter(), time.thread_time()
@@ -52,17 +59,14 @@ class Probes:
         self._timed("connect_us", self.stand.connect).close()
         self.db.begin()
         with self.db.cursor() as cursor:
-            cursor.execute("UPDATE load_probe SET n = n + 1")
+            cursor.execute("UPDATE load_probe SET n = n + 1 WHERE id = %s",
+                           (self.row,))
         self._timed("commit_us", self.db.commit)
         self._timed("get_us", self._get)
 
     def _get(self):
         self.cache.sendall(b"get load-probe\r\n")
         return self.cache.recv(64)
-
-    def close(self):
-        self.db.close()
-        self.cache.close()
 
     def said(self):
         """Medians, and how many there were of each."""
@@ -136,35 +140,37 @@ class Sampler:
         self.board = Scoreboard(stand.httpd.port)
         self.db = None
         self.over = threading.Event()
-        self.thread = None
+        self.thread = self.opened = None
 
     # ---- life ----
 
     def start(self):
-        self.db = self.stand.connect()
-        self.probes = Probes(self.stand)
-        self.first = self._counters()
-        self.probes.look()  # one at least, however short the load is
-        self.began = time.monotonic()
-        self.board.read()
-        self.metrics_first = self.board.metrics()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        with contextlib.ExitStack() as opened:
+            opened.callback(self.board.close)
+            self.db = self.stand.connect()
+            opened.callback(self.db.close)
+            self.probes = Probes(self.stand, opened)
+            self.first = self._counters()
+            self.probes.look()  # one at least, however short the load is
+            self.began = time.monotonic()
+            self.board.read()
+            self.metrics_first = self.board.metrics()
+            self.thread = threading.Thread(target=self._run, daemon=True)
+            self.thread.start()
+            self.opened = opened.pop_all()
         return self
 
     def stop(self):
-        self.over.set()
-        self.thread.join()
-        self.last = self._counters()
-        self.seconds = time.monotonic() - self.began
-        last = self.board.metrics()
+        with self.opened:
+            self.over.set()
+            self.thread.join()
+            self.last = self._counters()
+            self.seconds = time.monotonic() - self.began
+            last = self.board.metrics()
         self.metrics = {name: round(last[name] - before, 6)
                         for name, before in self.metrics_first.items()
                         if name in last and last[name] != before
                         and re.search(r"_(total|sum|count)\b", name)}
-        self.board.close()
-        self.db.close()
-        self.probes.close()
         return self
 
     def memory(self, moment):

@@ -57,10 +57,11 @@ class Shot:
         every = min(0.5, max(0.1, (self.seconds or 3) / 6))
         watcher = sampler.Sampler(self.stand, every=every) if self.watch \
             else None
+        driver = self._driver(self.seconds)
         if watcher:
             watcher.start()
-        driver = self._driver(self.seconds).start(on_progress)
         try:
+            driver.start(on_progress)
             while driver.running():
                 time.sleep(0.05)
                 if beside:

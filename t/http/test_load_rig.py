@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load rig: what it says of a small run, and that it turns red."""
+import contextlib
 import json
 import os
 import pathlib
@@ -704,6 +705,44 @@ def test_a_lock_wait_is_seen_while_it_lasts(stand):
     assert (edge["table"], edge["index"], edge["kind"]) == \
         ("seen_waiting", "PRIMARY", "hostage")
     assert edge["oldest_us"] > 0 and edge["waited_us"] > 0
+
+
+def connections(stand):
+    return int(stand.database.sql("SELECT COUNT(*) - 1 FROM information_schema"
+                                  ".processlist WHERE command <> 'Daemon' AND "
+                                  "user = 'root'")[0])
+
+
+def test_a_look_that_hangs_holds_up_no_other(stand):
+    with contextlib.ExitStack() as opened:
+        hung = sampler.Probes(stand, opened)
+        hung.db.begin()
+        with hung.db.cursor() as cursor:
+            cursor.execute("UPDATE load_probe SET n = n + 1 WHERE id = %s",
+                           (hung.row,))
+            cursor.execute("SET GLOBAL innodb_lock_wait_timeout = 1")
+        try:
+            looking = sampler.Sampler(stand, every=0.05).start()
+            until(lambda: len(looking.samples) > 2, 5, "looks")
+            said = looking.stop().summary()
+        finally:
+            stand.database.sql("SET GLOBAL innodb_lock_wait_timeout = 50")
+    assert said["missed"] == 0 and said["probes"]["n"] > 2
+
+
+def test_a_sampler_that_cannot_begin_leaves_nothing_open(stand, monkeypatch):
+    before = connections(stand)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampler.proc, "busy_cpu", lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            sampler.Sampler(stand).start()
+    until(lambda: connections(stand) == before, 5, "the end of its connections")
+    looking = sampler.Sampler(stand).start()
+    with monkeypatch.context() as patch:
+        patch.setattr(sampler.proc, "busy_cpu", lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            looking.stop()
+    until(lambda: connections(stand) == before, 5, "the end of its connections")
 
 
 def test_histograms_add_up_without_averaging():
