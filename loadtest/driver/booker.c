@@ -305,6 +305,24 @@ static int nothing_free(load_booker_t *b, load_action_e action)
     return 0;
 }
 
+/** The time is over: where places come back, he gives back what he holds, or
+ *  the next run would find a smaller hall. @return 1 when he has something */
+static int gives_back(load_booker_t *b)
+{
+    const load_script_t *s = b->loop->script;
+
+    if (!wants_step(b, LOAD_ACTION_RELEASE)) {
+        return 0;
+    }
+    for (uint32_t i = b->step; i < s->nsteps; i++) {
+        if (s->steps[i] == LOAD_ACTION_RELEASE) {
+            b->step = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void click(load_booker_t *b)
 {
     const load_script_t *s = b->loop->script;
@@ -312,7 +330,7 @@ static void click(load_booker_t *b)
     for (;;) {
         load_action_e action;
 
-        if (b->loop->ending) {
+        if (b->loop->ending && !gives_back(b)) {
             journey_end(b, &b->loop->tally->cut);
             return;
         }

@@ -18,7 +18,9 @@
  * A part only browses, a part holds and never comes back. Refused because a
  * place is gone, he looks at the board again and tries other places, or goes to
  * another slot that has some; told to wait he waits and asks again; with `keys
- * on` he asks again with the same Idempotency-Key when the line broke.
+ * on` he asks again with the same Idempotency-Key when the line broke. When the
+ * time is over he stops where he is, but what he would have given back he still
+ * gives back.
  *
  * One loop per thread; nothing in it is shared but the atomic part of its
  * tally.

@@ -612,6 +612,16 @@ def test_a_small_ladder_has_ratios_slopes_and_charts(stand, tmp_path):
     assert compare.run([str(kept), str(kept)]) == 0
 
 
+def test_where_places_come_back_none_is_kept_when_the_time_is_over(stand):
+    """Or each round of a measure would find a smaller hall than the last."""
+    shot = Shot(stand, Arm("yoyaku"), "visitors", 40, 0.5).run()
+    held = stand.database.sql(
+        "SELECT COUNT(*) FROM yoyaku_slot_place WHERE order_id <> 0 AND "
+        f"slot_id = {slot_id(stand, shot)}", stand.database.name)
+    journeys = shot.result["journeys"]
+    assert journeys["released"] > 40 and held == ["0"], journeys
+
+
 def test_a_rung_whose_workers_had_nothing_to_do_is_void(stand):
     shot = Shot(stand, Arm("trivial"), "posts", 6, 1, ["x"],
                 {"think_ms": 400}, saturate=True).run()
