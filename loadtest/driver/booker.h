@@ -100,6 +100,29 @@ void load_booker_pause(evutil_socket_t fd, short what, void *baton);
 void load_booker_done(load_wire_t *wire, load_wire_end_e end, void *baton);
 void load_booker_connected(load_wire_t *wire, void *baton);
 
+/* ---- booker.c and answer.c meet here ---- */
+
+load_action_e load_booker_action(const load_booker_t *b);
+/** @return 1 when the action takes places */
+int load_action_takes(load_action_e action);
+/** @return 1 when the action changes something on the server */
+int load_action_changes(load_action_e action);
+int load_script_has_step(const load_script_t *script, load_action_e action);
+
+/** His journey ends here. @param way a counter of the tally: how */
+void load_booker_end(load_booker_t *b, uint64_t *way);
+/** On to his step, after so long; 0: after thinking, if the mix does. */
+void load_booker_go_on(load_booker_t *b, uint32_t wait_ms);
+/** The same step again, if his patience lasts.
+ *  @param way how he ends if it does not */
+void load_booker_again(load_booker_t *b, uint32_t wait_ms, uint64_t *way);
+/** Back to where he last looked at the board. */
+void load_booker_look_again(load_booker_t *b);
+/** Refused with nothing in his hands, he may go to another slot.
+ *  @param left what of this slot's demand his leaving is
+ *  @return 1 when he goes on there */
+int load_booker_elsewhere(load_booker_t *b, uint64_t *left);
+
 /* ---- request.c: a click as bytes ---- */
 
 /** Write the click into loop->request. @return its length */
