@@ -14,11 +14,12 @@
 
 _Static_assert(YK_LANES <= 256, "a lane's number fits 8 bits");
 
-static uint32_t lane_of_slot(uint32_t tenant_id, const char *key)
+static uint32_t lane_of_slot(const yk_lane_host_t *host, uint32_t tenant_id,
+                             const char *key)
 {
     uint64_t hash = yk_text_fnv(YK_TEXT_FNV ^ tenant_id, key, strlen(key));
 
-    return (uint32_t)(hash ^ hash >> 32) % YK_LANES;
+    return (uint32_t)(hash ^ hash >> 32) % host->width;
 }
 
 static uint64_t token_name(const yk_hash_t *token)
@@ -50,14 +51,15 @@ static uint32_t look(const yk_lane_host_t *host, uint64_t name)
 }
 
 /* The lane of a wish whose lines are all of one slot. */
-static uint32_t lane_of_wish(uint32_t tenant_id, const yk_wish_t *wish)
+static uint32_t lane_of_wish(const yk_lane_host_t *host, uint32_t tenant_id,
+                             const yk_wish_t *wish)
 {
     for (uint32_t i = 1; i < wish->nlines; i++) {
         if (strcmp(wish->lines[i].slot, wish->lines[0].slot) != 0) {
             return YK_LANE_NONE;
         }
     }
-    return lane_of_slot(tenant_id, wish->lines[0].slot);
+    return lane_of_slot(host, tenant_id, wish->lines[0].slot);
 }
 
 uint32_t yk_lane_of(const yk_lane_host_t *host, const yk_deed_t *deed)
@@ -69,7 +71,7 @@ uint32_t yk_lane_of(const yk_lane_host_t *host, const yk_deed_t *deed)
         return YK_LANE_NONE; /* texts may be long, and lock only the order */
     }
     if (ask->wish != NULL && ask->wish->nlines > 0) {
-        return lane_of_wish(tenant_id, ask->wish);
+        return lane_of_wish(host, tenant_id, ask->wish);
     }
     if (ask->claim == NULL) {
         return YK_LANE_NONE;

@@ -3,15 +3,18 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 #include "desk.h"
 #include "throttle.h"
 #include <yoyaku/text.h>
 
 #define CONNECTIONS_DEFAULT 16
+#define LANES_LEAST 2 /* one may wait for a row, or for a leader's end */
 #define UNSAID -1
 
 typedef struct lane_dir_t {
-    int on;
+    int width; /* 0: off */
 } lane_dir_t;
 
 typedef struct lane_server_t {
@@ -28,7 +31,7 @@ static void *dir_create(apr_pool_t *p)
 {
     lane_dir_t *conf = apr_pcalloc(p, sizeof(*conf));
 
-    conf->on = UNSAID;
+    conf->width = UNSAID;
     return conf;
 }
 
@@ -36,8 +39,8 @@ static void *dir_merge(apr_pool_t *p, void *base, void *add)
 {
     lane_dir_t *conf = apr_pmemdup(p, base, sizeof(*conf));
 
-    if (((lane_dir_t *)add)->on != UNSAID) {
-        conf->on = ((lane_dir_t *)add)->on;
+    if (((lane_dir_t *)add)->width != UNSAID) {
+        conf->width = ((lane_dir_t *)add)->width;
     }
     return conf;
 }
@@ -50,11 +53,36 @@ static void *server_create(apr_pool_t *p, server_rec *s)
     return conf;
 }
 
-const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, int on)
+/* A batch keeps a thread of the database busy: one for each CPU. */
+static uint32_t width_default(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (cpus < LANES_LEAST) {
+        return LANES_LEAST;
+    }
+    return cpus < YK_LANES ? (uint32_t)cpus : YK_LANES;
+}
+
+const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, const char *arg)
 {
     lane_dir_t *conf = yk_http_dir_of(dummy, YK_HTTP_LANE);
+    char *end;
+    long n = strtol(arg, &end, 10);
 
-    conf->on = on != 0;
+    if (strcasecmp(arg, "on") == 0) {
+        n = width_default();
+    }
+    else if (strcasecmp(arg, "off") == 0) {
+        n = 0;
+    }
+    else if (*arg == '\0' || *end != '\0' || n < 1 || n > YK_LANES) {
+        return apr_psprintf(cmd->pool,
+                            "YoyakuLane '%s': on, off, or a number of lanes "
+                            "from 1 to %d; for example YoyakuLane on",
+                            arg, YK_LANES);
+    }
+    conf->width = (int)n;
     return NULL;
 }
 
@@ -93,6 +121,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
+    host.width = width_default();
     host.connections = conf->connections == UNSAID
                            ? CONNECTIONS_DEFAULT
                            : (uint32_t)conf->connections;
@@ -150,10 +179,13 @@ void yk_http_lane_bind(request_rec *r, yk_desk_t *desk, const char *realm)
     const lane_dir_t *conf = yk_http_dir(r->per_dir_config, YK_HTTP_LANE);
     yk_lane_host_t *own;
 
-    if (!is_joined || conf->on == 0) {
+    if (!is_joined || conf->width == 0) {
         return;
     }
     own = apr_pmemdup(r->pool, &host, sizeof(host));
+    if (conf->width != UNSAID) {
+        own->width = (uint32_t)conf->width;
+    }
     own->realm = yk_text_fnv(YK_TEXT_FNV, realm, strlen(realm));
     own->has_line = yk_http_desk_dbd_has_line(r->server);
     yk_desk_lane(desk, own);

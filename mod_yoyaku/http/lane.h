@@ -14,14 +14,15 @@
  * slower and as right.
  */
 
-const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, int on);
+const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, const char *arg);
 const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
                                          const char *arg);
 
 #define YK_HTTP_LANE_DIRECTIVES                                                \
-    AP_INIT_FLAG("YoyakuLane", yk_http_lane_set, NULL,                         \
-                 RSRC_CONF | ACCESS_CONF,                                      \
-                 "on: bookings of one slot are committed together"),           \
+    AP_INIT_TAKE1("YoyakuLane", yk_http_lane_set, NULL,                        \
+                  RSRC_CONF | ACCESS_CONF,                                     \
+                  "on: bookings of one slot are committed together; or how "   \
+                  "many lanes the slots share"),                               \
         AP_INIT_TAKE1("YoyakuConnections", yk_http_lane_set_connections, NULL, \
                       RSRC_CONF,                                               \
                       "how many workers keep their connection to the "         \

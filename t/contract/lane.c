@@ -49,14 +49,18 @@ static void stage_make(void)
 {
     yk_store_t *store;
     const char *say = NULL;
-    yk_setup_slot_t slot = {.key = "lane", .title = "A lane", .hall = "hall"};
+    static const char *const keys[] = {"lane", "beside"};
+    yk_setup_slot_t slot = {.title = "A lane", .hall = "hall"};
 
     pool_make();
     store = book_make();
     book_hall(store, "hall", 1, PLACES);
     slot.starts = apr_time_now() + apr_time_from_sec(86400);
-    ck_ok(yk_setup_slot(store, &say, 1, &slot, pool));
-    ck_ok(yk_setup_slot_state(store, &say, 1, "lane", YK_SLOT_OPEN, pool));
+    for (int i = 0; i < 2; i++) {
+        slot.key = keys[i];
+        ck_ok(yk_setup_slot(store, &say, 1, &slot, pool));
+        ck_ok(yk_setup_slot_state(store, &say, 1, keys[i], YK_SLOT_OPEN, pool));
+    }
     plans = server_beside("plans", pool);
     apr_dir_make(plans, APR_OS_DEFAULT, pool);
     lanes = shared(sizeof(*lanes));
@@ -80,11 +84,11 @@ static void stage_end(void)
 
 /* ---- a worker ---- */
 
-static apr_status_t hold_one(yk_desk_t *desk, yk_reply_t *reply, uint32_t no,
-                             apr_pool_t *p)
+static apr_status_t hold_in(yk_desk_t *desk, yk_reply_t *reply,
+                            const char *slot, uint32_t no, apr_pool_t *p)
 {
     yk_wish_line_t line = {
-        .slot = "lane",
+        .slot = slot,
         .place = apr_psprintf(p, "1-%u-%u", no / 40 + 1, no % 40 + 1),
         .nparts = 1,
         .parts = {{NULL, 1}},
@@ -94,7 +98,14 @@ static apr_status_t hold_one(yk_desk_t *desk, yk_reply_t *reply, uint32_t no,
     return yk_desk_hold(desk, reply, &wish, NULL, NULL, p);
 }
 
-/* Try places in an order of one's own until the time is over. */
+static apr_status_t hold_one(yk_desk_t *desk, yk_reply_t *reply, uint32_t no,
+                             apr_pool_t *p)
+{
+    return hold_in(desk, reply, "lane", no, p);
+}
+
+/* Try places in an order of one's own until the time is over, the even ones of
+ * one slot and the odd ones of another that shares its lane. */
 static void worker(uint32_t number, apr_time_t until)
 {
     yk_terms_t terms = {.tenant_id = 1,
@@ -107,6 +118,7 @@ static void worker(uint32_t number, apr_time_t until)
                         .wait = apr_time_from_sec(10),
                         .hold_places = 8};
     yk_lane_host_t host = {.lanes = lanes,
+                           .width = 1,
                            .workers = workers,
                            .identity = yk_worker_identity(getpid()),
                            .realm = 1};
@@ -132,7 +144,7 @@ static void worker(uint32_t number, apr_time_t until)
         desk = yk_desk_make(store, catalogue, &terms, own);
         yk_desk_lane(desk, &host);
         told->unknown++;
-        rv = hold_one(desk, &reply, no, own);
+        rv = hold_in(desk, &reply, no % 2 == 0 ? "lane" : "beside", no, own);
         if (rv == APR_SUCCESS && reply.answer == YK_ANSWER_HELD) {
             told->held[no]++;
         }
@@ -418,7 +430,8 @@ static pid_t employ(void (*work)(yk_desk_t *desk, uint32_t number,
                         .checkout_ttl = apr_time_from_sec(600),
                         .wait = apr_time_from_sec(10),
                         .hold_places = 8};
-    yk_lane_host_t host = {.lanes = lanes, .workers = workers, .realm = 1};
+    yk_lane_host_t host = {
+        .lanes = lanes, .workers = workers, .realm = 1, .width = 1};
     yk_catalogue_t *catalogue;
     yk_store_t *store;
     apr_pool_t *p;

@@ -214,6 +214,7 @@ static void stage_make(void)
     host.workers = workers;
     host.identity = yk_worker_identity((uint32_t)getpid());
     host.realm = 1;
+    host.width = 1;
     yk_store_rest(store);
     pretend_to_lead();
 }

@@ -115,7 +115,7 @@ def test_the_manual_can_be_included_as_it_is(configuration):
 
 def bounds():
     for name, entry in MANUAL_ENTRIES.items():
-        found = re.match(r"(\S+) \.\. (\S+)$", entry["Range"])
+        found = re.match(r"(?:on, off, )?(\S+) \.\. (\S+)$", entry["Range"])
         if found:
             yield name, found.group(1), found.group(2)
 

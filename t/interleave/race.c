@@ -226,6 +226,7 @@ static yk_lane_host_t *make_host(apr_pool_t *p)
     host->identity = yk_worker_identity((uint32_t)getpid());
     host->worker = yk_workers_join(host->workers, 1, 1);
     host->realm = 1;
+    host->width = 1; /* whatever meets can meet in one batch */
     return host;
 }
 
