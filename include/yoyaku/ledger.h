@@ -140,7 +140,7 @@ typedef struct yk_once_row_t {
     int found;
     yk_hash_t request;
     uint64_t order_id;
-    unsigned char salt[16];
+    unsigned char salt[YK_SALT_BYTES];
     yk_answer_e answer;   /**< what the first got */
     int status;           /**< its HTTP status */
     const char *extra;    /**< what else the first answer said, as JSON; "" */

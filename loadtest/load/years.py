@@ -2,9 +2,9 @@
 """A book with years behind it: orders of performances that are long over.
 
 Made once, in a few minutes, and kept under build/old/; whoever measures with
-it starts his database from a copy. Numbers ascend with time, as the module
-makes them; tokens and bookers are as random as real ones, so that a new order
-meets the old ones in every index.
+it starts his database from a copy. Numbers and tokens ascend with time, as the
+module makes them, what follows a token's second is random; bookers are as
+random as real ones.
 """
 import concurrent.futures
 import hashlib
@@ -38,7 +38,8 @@ INSERT INTO yoyaku_order (order_id, tenant_id, state, version, until_us,
  contact, payment, data)
 SELECT id, 1, IF(sold, 3, 4 + seq % 2), 3, ms * 1000 + 600000000, ms * 1000,
  ms * 1000 + 1800000000, 0, IF(sold, ms * 1000 + 300000000, 0), 1, 0, 2, 0,
- UNHEX(SHA2(seq, 256)), UNHEX(MD5(seq DIV 3)), 'EUR', CONCAT('u', seq DIV 3),
+ UNHEX(CONCAT(HEX(ms DIV 1000), SUBSTR(SHA2(seq, 256), 9))),
+ UNHEX(MD5(seq DIV 3)), 'EUR', CONCAT('u', seq DIV 3),
  '', CONCAT('u', seq DIV 3, '@example.org'), CONCAT('p-', seq), ''
 """ + SEQUENCE, BULK + """
 INSERT INTO yoyaku_booking (order_id, line, tenant_id, booker_hash, live,

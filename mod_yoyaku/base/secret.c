@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yoyaku/secret.h"
-
+#include <apr_time.h>
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -147,7 +147,7 @@ void yk_secret_random(void *bytes, apr_size_t len)
     }
 }
 
-/* 16 bytes: five groups of 3 bytes as 4 characters, then 1 byte as 2. */
+/* Six groups of 3 bytes as 4 characters, then 2 bytes as 3. */
 static char *token_write(const unsigned char bytes[YK_TOKEN_BYTES],
                          apr_pool_t *p)
 {
@@ -167,21 +167,55 @@ static char *token_write(const unsigned char bytes[YK_TOKEN_BYTES],
     return token;
 }
 
+static void put_second(unsigned char bytes[YK_TOKEN_SECOND_BYTES])
+{
+    apr_int64_t second = apr_time_sec(apr_time_now());
+
+    for (int i = YK_TOKEN_SECOND_BYTES; i-- > 0; second >>= 8) {
+        bytes[i] = (unsigned char)(second & 0xff);
+    }
+}
+
 char *yk_token_make(apr_pool_t *p)
 {
     unsigned char bytes[YK_TOKEN_BYTES];
 
-    yk_secret_random(bytes, sizeof(bytes));
+    put_second(bytes);
+    yk_secret_random(bytes + YK_TOKEN_SECOND_BYTES, YK_TOKEN_SECRET_BYTES);
     return token_write(bytes, p);
 }
 
-char *yk_token_derive(const char *key, const unsigned char salt[16],
+void yk_token_salt(unsigned char salt[YK_SALT_BYTES])
+{
+    yk_secret_random(salt, YK_SALT_BYTES);
+    put_second(salt);
+}
+
+char *yk_token_derive(const char *key, const unsigned char salt[YK_SALT_BYTES],
                       apr_pool_t *p)
 {
+    unsigned char bytes[YK_TOKEN_BYTES];
     yk_hash_t mac;
 
-    yk_secret_hmac(&mac, key, strlen(key), salt, 16);
-    return token_write(mac.bytes, p);
+    yk_secret_hmac(&mac, key, strlen(key), salt, YK_SALT_BYTES);
+    memcpy(bytes, salt, YK_TOKEN_SECOND_BYTES);
+    memcpy(bytes + YK_TOKEN_SECOND_BYTES, mac.bytes, YK_TOKEN_SECRET_BYTES);
+    return token_write(bytes, p);
+}
+
+/* The first bytes a token was written from. */
+static void token_read(unsigned char *bytes, int n, const char *token)
+{
+    unsigned bits = 0, nbits = 0;
+
+    for (int i = 0; i < n; token++) {
+        bits = bits << 6 | (unsigned)(strchr(base64url, *token) - base64url);
+        nbits += 6;
+        if (nbits >= 8) {
+            nbits -= 8;
+            bytes[i++] = (unsigned char)(bits >> nbits & 0xff);
+        }
+    }
 }
 
 apr_status_t yk_token_hash(yk_hash_t *hash, const char *token)
@@ -191,5 +225,6 @@ apr_status_t yk_token_hash(yk_hash_t *hash, const char *token)
         return APR_EINVAL;
     }
     yk_secret_hash(hash, token, YK_TOKEN_CHARS);
+    token_read(hash->bytes, YK_TOKEN_SECOND_BYTES, token);
     return APR_SUCCESS;
 }

@@ -38,7 +38,7 @@ void yk_deed_make_token(yk_deed_t *deed)
         deed->token = yk_token_make(deed->p);
         return;
     }
-    yk_secret_random(deed->salt, sizeof(deed->salt));
+    yk_token_salt(deed->salt);
     deed->token = yk_token_derive(deed->once->key, deed->salt, deed->p);
 }
 

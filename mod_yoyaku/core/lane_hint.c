@@ -26,7 +26,9 @@ static uint64_t token_name(const yk_hash_t *token)
 {
     uint64_t name;
 
-    memcpy(&name, token->bytes, sizeof(name));
+    /* from its end: it begins with a time that many share */
+    memcpy(&name, token->bytes + sizeof(token->bytes) - sizeof(name),
+           sizeof(name));
     return name;
 }
 

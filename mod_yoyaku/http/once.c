@@ -4,7 +4,7 @@
 
 #define HEADER "Idempotency-Key"
 #define KEY_MAX 255
-#define KEY_MIN_ALONE YK_TOKEN_CHARS /**< 128 bits, where nobody signs */
+#define KEY_MIN_ALONE 22 /**< 128 bits in base64url, where nobody signs */
 
 /*
  * The scope of a key: who may hit on the same one and mean the same request.

@@ -461,7 +461,9 @@ static long long of_place(MYSQL *line, const char *what, uint32_t no)
 {
     return server_number(line, apr_psprintf(pool,
                                             "SELECT %s FROM yoyaku_slot_place "
-                                            "WHERE place_no=%u",
+                                            "JOIN yoyaku_slot USING (slot_id) "
+                                            "WHERE slot_key='lane' AND "
+                                            "place_no=%u",
                                             what, no));
 }
 
@@ -469,7 +471,7 @@ static void read_book(model_book_t *book, MYSQL *line)
 {
     for (uint32_t i = 0; i < MODEL_PLACES; i++) {
         book->order_id[i] = (uint64_t)of_place(line, "order_id", i);
-        book->is_booked[i] = of_place(line, "state", i) == 2;
+        book->is_booked[i] = of_place(line, "yoyaku_slot_place.state", i) == 2;
     }
 }
 

@@ -26,7 +26,7 @@ def test_the_cookie_is_for_this_site_alone(house):
     _, answer = rig.hold(slot, places(1))
     cookie = answer.headers["Set-Cookie"]
     token = answer.json()["token"]
-    assert re.fullmatch(r"[A-Za-z0-9_-]{22}", token)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{27}", token)
     assert cookie == (f"yoyaku_order={token}; Path=/yoyaku; HttpOnly; "
                       "SameSite=Lax")
 

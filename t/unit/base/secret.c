@@ -74,14 +74,50 @@ START_TEST(tokens_differ_and_have_their_form)
 }
 END_TEST
 
+static apr_int64_t second_of(const unsigned char *bytes)
+{
+    return (apr_int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 |
+           bytes[3];
+}
+
+START_TEST(what_is_kept_of_a_token_begins_with_its_second)
+{
+    apr_int64_t before = apr_time_sec(apr_time_now()), after;
+    unsigned char salt[YK_SALT_BYTES], other[YK_SALT_BYTES];
+    char *token = yk_token_make(p), *derived;
+    yk_hash_t hash, kept;
+
+    yk_token_salt(salt);
+    yk_token_salt(other);
+    derived = yk_token_derive("key", salt, p);
+    after = apr_time_sec(apr_time_now());
+    ck_assert_int_eq(yk_token_hash(&kept, token), APR_SUCCESS);
+    ck_assert_int_ge(second_of(kept.bytes), before);
+    ck_assert_int_le(second_of(kept.bytes), after);
+    yk_secret_hash(&hash, token, strlen(token));
+    ck_assert(memcmp(hash.bytes + 4, kept.bytes + 4, YK_HASH_BYTES - 4) == 0);
+    ck_assert_int_eq(yk_token_hash(&kept, derived), APR_SUCCESS);
+    ck_assert_int_ge(second_of(kept.bytes), before);
+    ck_assert_int_le(second_of(kept.bytes), after);
+    ck_assert(memcmp(salt + 4, other + 4, YK_SALT_BYTES - 4) != 0);
+}
+END_TEST
+
 START_TEST(the_token_of_a_key_is_its_mac_in_base64url)
 {
-    /* first 16 bytes of HMAC-SHA-256("key", salt), worked out with openssl */
-    static const unsigned char salt[16] = "0123456789abcdef";
+    /* "0123" and the first 16 bytes of HMAC-SHA-256("key", salt), worked out
+     * with openssl; so is what is kept of it */
+    static const unsigned char salt[YK_SALT_BYTES] = "0123456789abcdef";
+    static const unsigned char kept[] =
+        "0123\xee\xa2\x5e\x97\xcc\xc7\x99\xbc\xa2\x79\x0e\x57\xef\x8d\x27"
+        "\xa0\xe5\xac\xce\xf1\x10\xda\xfe\xf3\x01\x85\xa1\x74";
     char *token = yk_token_derive("key", salt, p);
+    yk_hash_t hash;
 
-    ck_assert_str_eq(token, "sDSaiCukTTcBgw4hLgJAHA");
+    ck_assert_str_eq(token, "MDEyM7A0mogrpE03AYMOIS4CQBw");
     ck_assert_str_ne(token, yk_token_derive("kez", salt, p));
+    ck_assert_int_eq(yk_token_hash(&hash, token), APR_SUCCESS);
+    ck_assert(memcmp(hash.bytes, kept, YK_HASH_BYTES) == 0);
 }
 END_TEST
 
@@ -91,11 +127,14 @@ START_TEST(what_is_no_token_has_no_hash)
 
     ck_assert_int_eq(yk_token_hash(&hash, NULL), APR_EINVAL);
     ck_assert_int_eq(yk_token_hash(&hash, ""), APR_EINVAL);
-    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAA"), APR_EINVAL);
-    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAAAA"),
+    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAAAAAAA"),
                      APR_EINVAL);
-    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAA'A"),
+    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
                      APR_EINVAL);
+    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAAAAAA'A"),
+                     APR_EINVAL);
+    ck_assert_int_eq(yk_token_hash(&hash, "AAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+                     APR_SUCCESS);
 }
 END_TEST
 
@@ -117,6 +156,7 @@ Suite *secret_suite(void)
     tcase_add_test(all, two_lists_of_parts_never_meet);
     tcase_add_test(all, parts_are_hashed_behind_their_lengths);
     tcase_add_test(all, tokens_differ_and_have_their_form);
+    tcase_add_test(all, what_is_kept_of_a_token_begins_with_its_second);
     tcase_add_test(all, the_token_of_a_key_is_its_mac_in_base64url);
     tcase_add_test(all, what_is_no_token_has_no_hash);
     tcase_add_test(all, equal_means_every_byte);
