@@ -153,13 +153,12 @@ typedef struct yk_lanes_t {
 extern const yk_state_kind_t yk_lanes_kind;
 
 /**
- * What a process brings along. Slots are hashed onto `width` lanes. A few are
- * more than many: with sixteen busy slots on two CPUs batches in two lanes were
- * eight times as large as with a lane for each slot, and two and a half times
- * as many holds were answered. In one lane one thread of the database would be
- * at work at a time. Processes of different widths may run side by side: which
- * lane a wish waits in decides with whom it is committed, never what becomes of
- * it.
+ * What a process brings along. Slots are hashed onto `width` lanes. Many keep
+ * slots apart: who waits for a row that somebody else has locked keeps his
+ * lane. Few make large batches: on two CPUs sixteen busy slots in two lanes
+ * were served two and a half times as fast as in one each. Databases (realms)
+ * have lanes of their own as far as 128 reach. Processes of different widths
+ * may run side by side: a batch may hold any deed.
  */
 typedef struct yk_lane_host_t {
     yk_lanes_t *lanes;

@@ -4,12 +4,12 @@
 #include <string.h>
 
 /*
- * Which lane. A slot's is the hash of tenant and key. What an order touches
- * only the book knows; so the host remembers where it saw the order last: one
- * word a hint, 56 bits of the order's token hash or number and 8 of the lane,
- * later ones over earlier ones. A hint that is gone costs a transaction of
- * one's own, a wrong one (two orders of one hash) nothing: a batch may hold
- * any deed.
+ * Which lane. A slot's is the hash of database, tenant and key. What an order
+ * touches only the book knows; so the host remembers where it saw the order
+ * last: one word a hint, 56 bits of the order's token hash or number and 8 of
+ * the lane, later ones over earlier ones. A hint that is gone costs a
+ * transaction of one's own, a wrong one (two orders of one hash) nothing: a
+ * batch may hold any deed.
  */
 
 _Static_assert(YK_LANES <= 256, "a lane's number fits 8 bits");
@@ -17,9 +17,12 @@ _Static_assert(YK_LANES <= 256, "a lane's number fits 8 bits");
 static uint32_t lane_of_slot(const yk_lane_host_t *host, uint32_t tenant_id,
                              const char *key)
 {
-    uint64_t hash = yk_text_fnv(YK_TEXT_FNV ^ tenant_id, key, strlen(key));
+    uint64_t hash =
+        yk_text_fnv(YK_TEXT_FNV ^ host->realm ^ tenant_id, key, strlen(key));
+    uint32_t realms = YK_LANES / host->width;
 
-    return (uint32_t)(hash ^ hash >> 32) % host->width;
+    return (uint32_t)(host->realm % realms) * host->width +
+           (uint32_t)(hash ^ hash >> 32) % host->width;
 }
 
 static uint64_t token_name(const yk_hash_t *token)

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include "desk.h"
 #include "throttle.h"
 #include <yoyaku/text.h>
 
 #define CONNECTIONS_DEFAULT 16
-#define LANES_LEAST 2 /* one may wait for a row, or for a leader's end */
 #define UNSAID -1
 
 typedef struct lane_dir_t {
@@ -53,17 +51,6 @@ static void *server_create(apr_pool_t *p, server_rec *s)
     return conf;
 }
 
-/* A batch keeps a thread of the database busy: one for each CPU. */
-static uint32_t width_default(void)
-{
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-    if (cpus < LANES_LEAST) {
-        return LANES_LEAST;
-    }
-    return cpus < YK_LANES ? (uint32_t)cpus : YK_LANES;
-}
-
 const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, const char *arg)
 {
     lane_dir_t *conf = yk_http_dir_of(dummy, YK_HTTP_LANE);
@@ -71,7 +58,7 @@ const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, const char *arg)
     long n = strtol(arg, &end, 10);
 
     if (strcasecmp(arg, "on") == 0) {
-        n = width_default();
+        n = YK_LANES;
     }
     else if (strcasecmp(arg, "off") == 0) {
         n = 0;
@@ -121,7 +108,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
-    host.width = width_default();
+    host.width = YK_LANES;
     host.connections = conf->connections == UNSAID
                            ? CONNECTIONS_DEFAULT
                            : (uint32_t)conf->connections;

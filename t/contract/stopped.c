@@ -286,8 +286,9 @@ START_TEST(a_wish_that_came_into_the_record_later_is_not_carried_out)
     leader = leader_stopped(&owner, YK_LANE_TAKEN, NULL);
     /* its order, if the leader begins one yet, is found by the token */
     ck_assert_int_eq(ends(owner), UNRESOLVED_WITH_TOKEN);
-    /* and another database's: the leader has no business with it */
-    host.realm = 2;
+    /* and another database's: the leader has no business with it, though it
+     * has the same lane */
+    host.realm += YK_LANES;
     later = hold(OWNER, NULL, "1-1-3", 10);
     wait_until_it_waits(OWNER);
     kill(leader, SIGCONT);

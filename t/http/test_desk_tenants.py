@@ -153,7 +153,7 @@ def test_closing_and_pricing_touch_ones_own(houses):
 
 
 def test_in_a_crowd_each_sells_its_own_exactly(houses):
-    """Both hosts at once; the lanes of one host serve both in passing."""
+    """Both hosts at once (both tenants in one lane: test_lane_mixed.py)."""
     ours, others, slot = houses
 
     def journey(i):
