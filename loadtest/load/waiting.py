@@ -15,7 +15,7 @@ REQUEST = (b"POST /yoyaku/slots/demo/holds HTTP/1.1\r\nHost: tickets.example\r\n
            b"User-Agent: Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101\r\n"
            b"Accept: application/json\r\nAccept-Encoding: gzip, deflate, br\r\n"
            b"Content-Type: application/json\r\nCookie: yoyaku_order="
-           b"AAAAAAAAAAAAAAAAAAAAAA\r\nContent-Length: 43\r\n\r\n"
+           b"AAAAAAAAAAAAAAAAAAAAAAAAAAA\r\nContent-Length: 43\r\n\r\n"
            b'{"places":["A-12"],"tariff":"standard"}    ')
 # From one address only so many may come without coming back.
 ROOM_ADDRESS = 150

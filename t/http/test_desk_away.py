@@ -50,7 +50,7 @@ def test_the_server_runs_without_a_database_and_finds_it(house):
     rig.database.stop()
     is_away(hold(rig, slot, 2))
     is_away(rig.host.get("/yoyaku/slots"))
-    is_away(rig.host.get("/yoyaku/order", token="A" * 21 + "Q"))
+    is_away(rig.host.get("/yoyaku/order", token="A" * 26 + "Q"))
     rig.host.graceful()
     is_away(hold(rig, slot, 2))
     rig.host.restart()

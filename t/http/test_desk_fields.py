@@ -88,7 +88,7 @@ def deaf(_house):
 def send(deaf):
     """A function: (status, what was said) of a body at its place."""
     people = {"booker": deaf.booker(), "shop": deaf.shop()}
-    people["booker"].token = "A" * 21 + "Q"
+    people["booker"].token = "A" * 26 + "Q"
 
     def ask(name, text):
         who, method, path, _ = BODIES[name]

@@ -31,7 +31,7 @@ static apr_size_t board_len;
     "]}"
 
 static const char order[] =
-    "{\"number\":\"0TR1V1A100000\",\"token\":\"AAAAAAAAAAAAAAAAAAAAAA\","
+    "{\"number\":\"0TR1V1A100000\",\"token\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAA\","
     "\"state\":\"held\",\"expires\":\"2026-12-24T18:00:00Z\","
     "\"seconds_left\":600," ONE_LINE;
 
@@ -78,9 +78,10 @@ static int handler(request_rec *r)
     }
     r->status = HTTP_CREATED;
     apr_table_setn(r->headers_out, "Location", "/trivial/order");
-    apr_table_setn(r->headers_out, "Set-Cookie",
-                   "yoyaku_order=AAAAAAAAAAAAAAAAAAAAAA; Path=/; HttpOnly; "
-                   "SameSite=Lax");
+    apr_table_setn(
+        r->headers_out, "Set-Cookie",
+        "yoyaku_order=AAAAAAAAAAAAAAAAAAAAAAAAAAA; Path=/; HttpOnly; "
+        "SameSite=Lax");
     return reply(r, order, sizeof(order) - 1);
 }
 
