@@ -10,28 +10,6 @@ load_action_e load_booker_action(const load_booker_t *b)
     return b->loop->script->steps[b->step];
 }
 
-int load_action_takes(load_action_e action)
-{
-    return action == LOAD_ACTION_HOLD || action == LOAD_ACTION_MORE ||
-           action == LOAD_ACTION_EXCHANGE;
-}
-
-int load_action_changes(load_action_e action)
-{
-    return load_action_takes(action) || action == LOAD_ACTION_CHECKOUT ||
-           action == LOAD_ACTION_CONFIRM || action == LOAD_ACTION_RELEASE;
-}
-
-int load_script_has_step(const load_script_t *script, load_action_e action)
-{
-    for (uint32_t i = 0; i < script->nsteps; i++) {
-        if (script->steps[i] == action) {
-            return script->clicks[action].method != NULL;
-        }
-    }
-    return 0;
-}
-
 /* ---- journeys ---- */
 
 static void pause_set(load_booker_t *b, uint32_t ms)

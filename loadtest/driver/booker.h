@@ -103,11 +103,6 @@ void load_booker_connected(load_wire_t *wire, void *baton);
 /* ---- booker.c and answer.c meet here ---- */
 
 load_action_e load_booker_action(const load_booker_t *b);
-/** @return 1 when the action takes places */
-int load_action_takes(load_action_e action);
-/** @return 1 when the action changes something on the server */
-int load_action_changes(load_action_e action);
-int load_script_has_step(const load_script_t *script, load_action_e action);
 
 /** His journey ends here. @param way a counter of the tally: how */
 void load_booker_end(load_booker_t *b, uint64_t *way);

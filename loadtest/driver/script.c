@@ -466,3 +466,25 @@ load_script_t *load_script_read(FILE *in)
     }
     return s;
 }
+
+int load_action_takes(load_action_e action)
+{
+    return action == LOAD_ACTION_HOLD || action == LOAD_ACTION_MORE ||
+           action == LOAD_ACTION_EXCHANGE;
+}
+
+int load_action_changes(load_action_e action)
+{
+    return load_action_takes(action) || action == LOAD_ACTION_CHECKOUT ||
+           action == LOAD_ACTION_CONFIRM || action == LOAD_ACTION_RELEASE;
+}
+
+int load_script_has_step(const load_script_t *script, load_action_e action)
+{
+    for (uint32_t i = 0; i < script->nsteps; i++) {
+        if (script->steps[i] == action) {
+            return script->clicks[action].method != NULL;
+        }
+    }
+    return 0;
+}

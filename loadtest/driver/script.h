@@ -145,4 +145,11 @@ uint32_t load_random_pause(uint64_t *state, uint32_t mean);
 int64_t *load_script_due(const load_script_t *script, uint64_t *n,
                          uint32_t thread);
 
+/** @return 1 when the action takes places */
+int load_action_takes(load_action_e action);
+/** @return 1 when the action changes something on the server */
+int load_action_changes(load_action_e action);
+/** @return 1 when the mix has this step and the arm knows the click */
+int load_script_has_step(const load_script_t *script, load_action_e action);
+
 #endif

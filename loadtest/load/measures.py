@@ -242,8 +242,8 @@ def hall_80000_over_200(c):
     # do are refused, which is cheap, and only changes that were made count
     return c.versus(lambda: c.shot(large, slots=ones, bookers=8),
                     lambda: c.shot(small, slots=others, bookers=8),
-                    lambda shot: shot.rate * shot.result.count(outcome="ok") /
-                    shot.result.answers)
+                    lambda shot: shot.result.count(outcome="ok") /
+                    shot.result["wall_seconds"])
 
 
 def age(c, on, slots, holds):

@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from servers import until
+from yk import beside_main
 
 AWAY = r"dbd:error|AH0062|AH0063|AH02655"
 PROBE = r"YK0410"
@@ -252,19 +253,8 @@ def test_two_databases_on_one_host_never_meet(own_rig):
     rig.ctl("schema")
     two = rig.slot({"Pit": (2, 2)}, key="one")
     rig.name = first
-    host = rig.add_host(conf=f"""
-<VirtualHost *>
-    ServerName other.example
-    DBDriver mysql
-    DBDParams "{rig.database.params(name)},reconnect=0"
-    DBDMin 0
-    DBDKeep 2
-    DBDMax 4
-</VirtualHost>
-<VirtualHost *>
-    ServerName main.example
-</VirtualHost>
-""")
+    host = rig.add_host(conf=beside_main("other.example",
+                                         rig.database.params(name)))
     for where, slot, section in (("main.example", one, "Stalls"),
                                  ("other.example", two, "Pit")) * 4:
         for path in ("plan", "availability"):
@@ -277,19 +267,8 @@ def test_a_database_that_is_away_takes_no_other_with_it(own_rig):
     """Away is a database, not a process: one worker serves both."""
     rig = own_rig(clock=False)
     slot = rig.slot({"Stalls": (4, 10)})
-    host = rig.add_host(workers=1, conf="""
-<VirtualHost *>
-    ServerName away.example
-    DBDriver mysql
-    DBDParams "sock=/nowhere/mysqld.sock,user=nobody,dbname=none,reconnect=0"
-    DBDMin 0
-    DBDKeep 2
-    DBDMax 4
-</VirtualHost>
-<VirtualHost *>
-    ServerName main.example
-</VirtualHost>
-""")
+    host = rig.add_host(workers=1, conf=beside_main(
+        "away.example", "sock=/nowhere/mysqld.sock,user=nobody,dbname=none"))
     host.announce(AWAY, PROBE)
     for place in range(1, 5):
         for where, status in (("away.example", 503), ("main.example", 201)):

@@ -23,13 +23,11 @@ def own(folder, build, mpm, database):
 
 @pytest.fixture
 def rig(own):
-    own.slots = []
-    yield own
-    own.rows("DELETE FROM yoyaku_limit")
-    own.ctl("limit", "add", "--per", "order", "--over", "all:", "--count",
-            "places", "--max", "100000")  # the catalogue learns of it
-    assert not own.complaints()
-    own.verify_book(own.slots)
+    with own.one_test():
+        yield own
+        own.rows("DELETE FROM yoyaku_limit")
+        own.ctl("limit", "add", "--per", "order", "--over", "all:", "--count",
+                "places", "--max", "100000")  # the catalogue learns of it
 
 
 @pytest.fixture

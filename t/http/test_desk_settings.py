@@ -50,11 +50,8 @@ def house(setting, folder, build, mpm):
 
 @pytest.fixture
 def rig(house):
-    house.slots = []
-    yield house
-    wrong = house.complaints()
-    assert not wrong, wrong
-    house.verify_book(house.slots)
+    with house.one_test():
+        yield house
 
 
 def test_the_setting_is_what_it_says(setting, rig):

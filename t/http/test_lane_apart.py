@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from yk import POOL_ROW, beside_main
 from yk.exact import crowd
 
 ONE = {"area": "Floor", "quantity": 1}
@@ -61,9 +62,7 @@ def test_a_row_of_one_slot_that_is_locked(row, rig, ends):
     for slot in (*others, stuck):
         assert mine.hold(slot, token="", **ONE).status_code == 201
     select, args = {
-        "pool": ("SELECT used FROM yoyaku_lock_anchor WHERE kind = 2 AND owner "
-                 "= (SELECT slot_id FROM yoyaku_slot WHERE slot_key = %s) FOR "
-                 "UPDATE", (stuck,)),
+        "pool": (POOL_ROW, (stuck,)),
         "order": ("SELECT version FROM yoyaku_order WHERE order_id = (SELECT "
                   "order_id FROM yoyaku_booking JOIN yoyaku_slot USING "
                   "(slot_id) WHERE slot_key = %s) FOR UPDATE", (stuck,))}[row]
@@ -73,14 +72,8 @@ def test_a_row_of_one_slot_that_is_locked(row, rig, ends):
         asks.token = mine.token if row == "order" else None
         return asks.checkout() if row == "order" else asks.hold(stuck, **ONE)
 
-    line = rig.connect(autocommit=False)
-    try:
-        with line.cursor() as cursor:
-            cursor.execute(select, args)
-            assert cursor.rowcount == 1
+    with rig.locked(select, args):
         held(ask_stuck, lambda i: host.booker().hold(others[i], **ONE))
-    finally:
-        line.close()
 
 
 def test_a_database_that_stands_still(rig, own_rig, ends):
@@ -89,20 +82,8 @@ def test_a_database_that_stands_still(rig, own_rig, ends):
     still.books = False
     stuck = still.slot(pools={"Floor": 5000}, key="stuck")
     others = [rig.slot(pools={"Floor": 5000}) for _ in range(2)]
-    host = ends(host_of(rig, f"""
-YoyakuLane 1
-<VirtualHost *>
-    ServerName still.example
-    DBDriver mysql
-    DBDParams "{still.params()},reconnect=0"
-    DBDMin 0
-    DBDKeep 2
-    DBDMax 4
-</VirtualHost>
-<VirtualHost *>
-    ServerName main.example
-</VirtualHost>
-""", "10s"))
+    host = ends(host_of(rig, "YoyakuLane 1\n" + beside_main(
+        "still.example", still.params()), "10s"))
 
     def ask(slot, name):
         return host.booker().hold(slot, headers={"Host": name}, **ONE)

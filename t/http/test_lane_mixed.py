@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One lane for everything: in one batch are wishes for other slots, of another
 house, under other terms. Each is answered as if it were alone."""
-import contextlib
 import itertools
 import threading
 import time
 
 import pytest
 
-from yk import Rig
+from yk import POOL_ROW, Rig
 from yk.exact import crowd
 
 OTHER = "mixed-b"
@@ -52,10 +51,8 @@ def own(folder, build, mpm, database):
 
 @pytest.fixture
 def rig(own):
-    own.slots = []
-    yield own
-    assert not own.complaints()
-    own.verify_book(own.slots)
+    with own.one_test():
+        yield own
 
 
 def hold(rig, slot, body, path="/yoyaku", key=None, **headers):
@@ -63,22 +60,6 @@ def hold(rig, slot, body, path="/yoyaku", key=None, **headers):
         headers["Idempotency-Key"] = key
     return rig.host.booker().post(f"{path}/slots/{slot}/holds", body,
                                   headers=headers)
-
-
-@contextlib.contextmanager
-def locked(rig, slot):
-    """Somebody else's transaction has the pool."""
-    line = rig.connect(autocommit=False)
-    try:
-        with line.cursor() as cursor:
-            cursor.execute(
-                "SELECT used FROM yoyaku_lock_anchor WHERE kind = 2 AND owner "
-                "= (SELECT slot_id FROM yoyaku_slot WHERE slot_key = %s) FOR "
-                "UPDATE", (slot,))
-            assert cursor.rowcount == 1
-        yield line
-    finally:
-        line.close()
 
 
 def in_one_batch(rig, n, journey):
@@ -97,7 +78,7 @@ def in_one_batch(rig, n, journey):
         return journey(i)
 
     before = batches()
-    with locked(rig, slot) as line:
+    with rig.locked(POOL_ROW, (slot,)) as line:
         go_on = threading.Timer(0.6, line.rollback)
         go_on.start()
         told = crowd(n + 1, run)
@@ -174,7 +155,7 @@ def test_who_gave_up_what_was_done_after_all_has_a_good_token(key, rig):
     slot = rig.slot(pools={"Floor": 50})
     assert hold(rig, slot, ONE).status_code == 201
     own_keys = [next(keys) if key else None for _ in range(8)]
-    with locked(rig, slot) as line:
+    with rig.locked(POOL_ROW, (slot,)) as line:
         go_on = threading.Timer(1.9, line.rollback)
         go_on.start()
         told = in_one_batch(rig, 8, lambda i: hold(rig, slot, ONE, "/short",

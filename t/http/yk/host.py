@@ -40,6 +40,23 @@ FULL = re.compile(r"AH00161|AH00484|AH10159|AH03490")
 SIGNAL = re.compile(r"AH0005[12]: child pid (\d+) exit signal ([^(]+)\((\d+)\)")
 
 
+def beside_main(name, params):
+    """A virtual host on another database, and main.example on the rig's."""
+    return f"""
+<VirtualHost *>
+    ServerName {name}
+    DBDriver mysql
+    DBDParams "{params},reconnect=0"
+    DBDMin 0
+    DBDKeep 2
+    DBDMax 4
+</VirtualHost>
+<VirtualHost *>
+    ServerName main.example
+</VirtualHost>
+"""
+
+
 class Host:
     """
     location  directives inside <Location "/yoyaku">

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole house: database, hosts, memcached if asked for, and its tool."""
+import contextlib
 import itertools
 import json
 import os
@@ -14,6 +15,11 @@ from . import book
 from .host import Host
 
 CURRENCY = "EUR"
+
+
+# the row that counts a pool of a slot
+POOL_ROW = ("SELECT used FROM yoyaku_lock_anchor WHERE kind = 2 AND owner = "
+            "(SELECT slot_id FROM yoyaku_slot WHERE slot_key = %s) FOR UPDATE")
 
 
 def hall_csv(sections, grade="A"):
@@ -217,6 +223,28 @@ class Rig:
     def value(self, sql, args=()):
         rows = self.rows(sql, args)
         return next(iter(rows[0].values())) if rows else None
+
+    @contextlib.contextmanager
+    def locked(self, select, args=()):
+        """Somebody else's transaction has one row, FOR UPDATE; his line."""
+        line = self.connect(autocommit=False)
+        try:
+            with line.cursor() as cursor:
+                cursor.execute(select, args)
+                assert cursor.rowcount == 1
+            yield line
+        finally:
+            line.close()
+
+    @contextlib.contextmanager
+    def one_test(self):
+        """What every test of a shared rig leaves: no line in a log that was
+        not announced, and a book that agrees."""
+        self.slots = []
+        yield self
+        wrong = self.complaints()
+        assert not wrong, wrong
+        self.verify_book(self.slots)
 
     def advance(self, seconds):
         """So much time passes for the database alone."""
