@@ -258,8 +258,10 @@ CustomLog "{log}" "%{{yoyaku-outcome}}n|%{{yoyaku-order}}n|%{{yoyaku-slot}}n|\
     finally:
         host.stop()
         rig.hosts.remove(host)
-    held, taken, bad = [line.split("|") for line in
-                        pathlib.Path(log).read_text().splitlines()]
+    # a line is written once its answer has gone out, maybe after the next one
+    notes = {line.split("|")[0]: line.split("|") for line in
+             pathlib.Path(log).read_text().splitlines()}
+    held, taken, bad = (notes[key] for key in ("held", "taken", "invalid"))
     assert held[:3] == ["held", one.number, slot] and 0 < float(held[3]) < 9999
     assert taken[:3] == ["taken", "-", slot] and float(taken[3]) > 0
     assert bad == ["invalid", "-", slot, "-"]

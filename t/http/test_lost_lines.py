@@ -168,7 +168,7 @@ def test_a_database_that_comes_back_sells_on(own_rig, kill):
         if answer.status_code == 201:
             assert owner(rig, slot, guid) != 0
     # each worker asks again a second after it found the database away
-    rig.until(lambda: rig.shop().order(held).status_code == 200, 5, "the order")
+    rig.until(lambda: rig.shop().order(held).status_code == 200, 20, "the order")
 
 
 @pytest.mark.own

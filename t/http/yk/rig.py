@@ -226,10 +226,13 @@ class Rig:
 
     @contextlib.contextmanager
     def locked(self, select, args=()):
-        """Somebody else's transaction has one row, FOR UPDATE; his line."""
+        """Somebody else's transaction has one row, FOR UPDATE, and nothing
+        beside it, as no gap is locked; his line."""
         line = self.connect(autocommit=False)
         try:
             with line.cursor() as cursor:
+                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL "
+                               "READ COMMITTED")
                 cursor.execute(select, args)
                 assert cursor.rowcount == 1
             yield line
