@@ -193,7 +193,7 @@ class House:
                         **(options or {})}
         self.with_memcached = memcached
         self.database, self.memcached, self.hosts = None, None, []
-        self.started = []
+        self.servers, self.started = [], {}
 
     def start(self):
         if standing():
@@ -212,24 +212,32 @@ class House:
 
     def _servers(self):
         where = self._sockets()
-        self.database = Database(self.folder / "db", self.options, tied=False,
-                                 sockets=where).start()
-        self._started(self.database)
+        self.database = self._begin(Database(
+            self.folder / "db", self.options, tied=False, sockets=where))
         if self.with_memcached:
-            self.memcached = Memcached(self.folder / "memcached", tied=False,
-                                       port=free_port(11311)).start()
-            self._started(self.memcached)
+            self.memcached = self._begin(Memcached(
+                self.folder / "memcached", tied=False, port=free_port(11311)))
         self._on_sale()
         port = self.port
         for number in range(self.nhosts):
-            host = self._host(number, free_port(port))
-            self.hosts.append(host.start())
-            self._started(host)
-            port = host.port + 1
+            self.hosts.append(self._begin(self._host(number, free_port(port))))
+            self._note()  # now with its address
+            port = self.hosts[-1].port + 1
 
-    def _started(self, server):
-        self.started.append((server.pid, born(server.pid)))
+    def _begin(self, server):
+        """Ours before it runs: who is stopped while it starts stops it."""
+        self.servers.append(server)
+        server.start()
         self._note()
+        return server
+
+    def _processes(self):
+        """(pid, when it started) of all that were ever begun."""
+        for server in self.servers:
+            child = server.process and server.process.child
+            if child and child.pid not in self.started and born(child.pid):
+                self.started[child.pid] = born(child.pid)
+        return list(self.started.items())
 
     def _sockets(self):
         """A folder that workers reach and whose sockets' names are short."""
@@ -297,7 +305,7 @@ class House:
             # from here on for ourselves
             "params": self.database.params() if self.database else None,
             "state": self.hosts[0].state if self.hosts else None,
-            "processes": self.started,
+            "processes": self._processes(),
             "elsewhere": self.elsewhere,
         }
         fresh = NOTE.with_suffix(".new")

@@ -82,7 +82,8 @@ class Database:
             argv.append("--user=root")
         argv += [f"--{key.replace('_', '-')}={value}"
                  for key, value in self.options.items()]
-        self.process = Process(argv, self.log, self.env, self.tied).start()
+        self.process = Process(argv, self.log, self.env, self.tied)
+        self.process.start()
         self.process.await_ready(lambda: accepts(self.socket), 60)
         if fresh:
             self.sql(self._accounts())

@@ -85,7 +85,8 @@ class Httpd:
                 self.config_file]
         said = self.read_log().count(READY)
         self.process = Process(argv, os.path.join(self.folder, "out.log"),
-                               self.env, self.tied).start()
+                               self.env, self.tied)
+        self.process.start()
         try:
             self.process.await_ready(
                 lambda: self.read_log().count(READY) > said)

@@ -30,7 +30,8 @@ class Memcached:
         if os.geteuid() == 0:
             argv += ["-u", "nobody"]
         self.process = Process(argv, os.path.join(self.folder, "memcached.log"),
-                               tied=self.tied).start()
+                               tied=self.tied)
+        self.process.start()
         self.process.await_ready(lambda: accepts(("127.0.0.1", self.port)))
         return self
 

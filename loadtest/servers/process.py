@@ -9,6 +9,7 @@ import subprocess
 import time
 
 PR_SET_PDEATHSIG = 1
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 BUSY = 4
 
 
@@ -89,16 +90,24 @@ class Process:
     def start(self):
         libc = ctypes.CDLL(None)
 
+        # Who is told to end while the kernel makes the child would never learn
+        # its pid: he is told a moment later.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+
         def tie():
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os.setsid()
             if self.tied:
                 libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
-        with open(self.log, "ab") as log:
-            self.child = subprocess.Popen(
-                self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, **(self.env or {})}, preexec_fn=tie,
-                close_fds=True)
+        try:
+            with open(self.log, "ab") as log:
+                self.child = subprocess.Popen(
+                    self.argv, stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=log, env={**os.environ, **(self.env or {})},
+                    preexec_fn=tie, close_fds=True)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
     @property

@@ -148,24 +148,58 @@ def test_a_hall_that_is_none_is_said_in_one_sentence(the_rig, hall):
         assert hall in said and "generated:SECTIONSxPLACES" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_without_detach_it_stays_until_it_is_stopped(the_rig, number):
-    process = subprocess.Popen(the_rig.argv + ["up", "--hall",
-                                               "generated:1x10"],
-                               env=the_rig.env, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    try:
-        until(lambda: subprocess.run(
-            the_rig.argv + ["status"], env=the_rig.env, check=False,
-            capture_output=True).returncode == 0, 120, "the rig")
-        status = the_rig.status()
-        time.sleep(0.5)  # it is to stay: nothing tells but that it does
-        assert process.poll() is None
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-    finally:
+def listens():
+    """A shell's background jobs are deaf to SIGINT, and so are their children:
+    whoever runs the tests, this one shall hear it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture
+def at_terminal(the_rig):
+    """`up` as somebody runs it who stays to see it."""
+    with subprocess.Popen(the_rig.argv + ["up", "--hall", "generated:1x10"],
+                          env=the_rig.env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True,
+                          preexec_fn=listens) as process:
+        yield process
         process.kill()
-    assert process.returncode == 0, err
+
+
+def databases(build):
+    """Who runs on the data of the rig of this build; not what makes it."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if f"--datadir={build}/rig/db/data".encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_is_stopped_while_he_starts_leaves_nothing(at_terminal, build,
+                                                       number):
+    until(lambda: databases(build), 120, "the database's first moment")
+    at_terminal.send_signal(number)
+    _, err = at_terminal.communicate(timeout=240)
+    assert at_terminal.returncode in (0, 130), err
+    assert databases(build) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_without_detach_it_stays_until_it_is_stopped(the_rig, at_terminal,
+                                                     number):
+    until(lambda: subprocess.run(
+        the_rig.argv + ["status"], env=the_rig.env, check=False,
+        capture_output=True).returncode == 0, 120, "the rig")
+    status = the_rig.status()
+    time.sleep(0.5)  # it is to stay: nothing tells but that it does
+    assert at_terminal.poll() is None
+    at_terminal.send_signal(number)
+    out, err = at_terminal.communicate(timeout=240)
+    assert at_terminal.returncode == 0, err
     assert out.startswith(status["url"])
     assert sessions(pids_of(status)) == []
 
