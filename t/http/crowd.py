@@ -9,10 +9,13 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 import time
+import traceback
 
 from servers import PAGES, Httpd, until
+from servers.process import tail
 
 
 class Application:
@@ -62,7 +65,8 @@ class Application:
             daemon_threads = True
 
             def handle_error(self, request, client_address):
-                pass
+                # told where pytest shows it when a test fails
+                traceback.print_exc(file=sys.stdout)
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_port
@@ -146,6 +150,8 @@ class House:
     def stop(self):
         self.app.stop()
         self.httpd.stop()
+        # pytest shows it when the test has failed: why a proxy said 502
+        print(tail(self.httpd.error_log, 30))
 
     def conf(self, conf):
         """Takes effect with the next graceful()."""
