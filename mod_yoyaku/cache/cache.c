@@ -19,8 +19,9 @@ typedef struct line_t {
 } line_t;
 
 struct yk_cache_t {
-    apr_pool_t *p;
-    const char *servers;
+    /* What lines are made like. It never calls, so that threads may copy it at
+     * once. */
+    memcached_st *model;
     yk_cache_shared_t *shared;
     line_t lines[LINES];
 };
@@ -115,7 +116,7 @@ const char *yk_cache_check(const char *servers, apr_pool_t *p)
 
 /* No name may be waited for longer than a value: all its waits are short, and
  * a server that failed is asked again after a second, on a line anew. */
-static memcached_st *memc_make(yk_cache_t *cache)
+static memcached_st *memc_make(const char *servers, apr_pool_t *ptemp)
 {
     static const struct {
         memcached_behavior_t behavior;
@@ -139,7 +140,7 @@ static memcached_st *memc_make(yk_cache_t *cache)
     for (apr_size_t i = 0; i < sizeof(behaviors) / sizeof(*behaviors); i++) {
         memcached_behavior_set(memc, behaviors[i].behavior, behaviors[i].value);
     }
-    if (servers_add(memc, cache->servers, cache->p) != NULL) {
+    if (servers_add(memc, servers, ptemp) != NULL) {
         memcached_free(memc);
         return NULL;
     }
@@ -154,9 +155,10 @@ apr_status_t yk_cache_open(yk_cache_t **cache, const char *servers,
     if (yk_cache_check(servers, p) != NULL) {
         return APR_EINVAL;
     }
-    /* a pool of its own: threads make lines, though each only once */
-    apr_pool_create(&made->p, p);
-    made->servers = apr_pstrdup(p, servers);
+    made->model = memc_make(servers, p);
+    if (made->model == NULL) {
+        return APR_ENOMEM;
+    }
     made->shared = shared;
     /* No cleanup: it could run inside a signal handler, in the middle of a
      * call. The end of the process closes the lines. */
@@ -184,13 +186,8 @@ static line_t *line_take(yk_cache_t *cache)
         if (!atomic_compare_exchange_strong(&line->busy, &idle, 1)) {
             continue;
         }
-        if (line->memc == NULL && i > 0) {
-            /* the first is made by the process's first call, the others while
-             * several are under way: a pool is not for two at once */
-            line->memc = memcached_clone(NULL, cache->lines[0].memc);
-        }
-        else if (line->memc == NULL) {
-            line->memc = memc_make(cache);
+        if (line->memc == NULL) {
+            line->memc = memcached_clone(NULL, cache->model);
         }
         if (line->memc != NULL) {
             return line;
