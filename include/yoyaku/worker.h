@@ -18,9 +18,10 @@
  * dead as soon as the row says another.
  *
  * A row becomes empty in two ways: the parent buries a child whose end it was
- * told (yk_workers_bury(), no lock, no trust), or somebody who waits looks
- * after the living (yk_workers_probe()). Either adds one to `graves`, by which
- * others see in one read that there is something to reclaim.
+ * told (yk_workers_bury(), no lock, no trust), or somebody looks after the
+ * living (yk_workers_probe()): who waits, and the parent at each start, since a
+ * server that was killed as a whole has buried nobody. Either adds one to
+ * `graves`, by which others see in one read that there is something to reclaim.
  *
  * Where it lives: state file "workers". Everything is atomic; there is no lock.
  */

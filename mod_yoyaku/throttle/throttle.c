@@ -88,6 +88,8 @@ apr_status_t yk_throttle_create(yk_throttle_t **throttle, const char *folder,
     }
     made->table = yk_state_memory(table);
     made->workers = yk_state_memory(rows);
+    /* whoever died together with his parent was buried by nobody */
+    yk_workers_probe(made->workers, 0, yk_state_now());
     made->generation = made->table->head.generation;
     if (!yk_state_was_found(table)) {
         yk_throttle_before_take_over(made->table, folder, p);

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import signal
+import struct
 import threading
 import time
 
@@ -348,3 +349,39 @@ def test_a_worker_told_to_end_in_the_middle_does_not_crash(own_rig):
     assert ended > 50
     rig.until(lambda: rig.booker().hold(
         slot, places=["Stalls-10-40"]).status_code == 201, 10, "service")
+
+
+# ---- a server that ends as a whole ----
+
+ROWS, ROW_BYTES = 4096, 128  # worker.h
+
+
+def identities(host):
+    """Who stands in the table of workers."""
+    with open(os.path.join(host.httpd.state, "workers-1.state"), "rb") as file:
+        rows = file.read()[-ROWS * ROW_BYTES:]
+    said = (struct.unpack_from("=Q", rows, i * ROW_BYTES)[0]
+            for i in range(ROWS))
+    return [identity for identity in said if identity]
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_no_worker_outlives_its_server_in_the_table(how, rig):
+    """Else every stop costs rows, until none is left; and a wish that was not
+    taken yet would be carried out after the start, for nobody."""
+    host = rig.add_host(workers=4)
+    try:
+        for _ in range(2):
+            rig.until(lambda: len(identities(host)) >= len(host.children()) > 1,
+                      10, "its workers")
+            if how == "kill":
+                for pid in [host.pid, *host.children()]:
+                    os.kill(pid, signal.SIGKILL)
+            host.stop()
+            host.start()
+        here = set(host.children())
+        rig.until(lambda: {one >> 32 for one in identities(host)} <= here, 5,
+                  f"the living alone, not {identities(host)}")
+    finally:
+        host.stop()
+        rig.hosts.remove(host)

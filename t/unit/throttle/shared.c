@@ -218,6 +218,25 @@ START_TEST(the_next_generation_finds_the_same_holders)
 }
 END_TEST
 
+/* A server that was stopped or killed as a whole had nobody left to bury its
+ * workers. */
+START_TEST(the_next_start_keeps_the_rows_of_the_living_alone)
+{
+    yk_workers_t *workers = yk_throttle_workers(throttle);
+    pid_t lives = child_stays(), dies = child_stays();
+    uint64_t living = yk_worker_identity((uint32_t)lives);
+    yk_throttle_t *next;
+
+    end(dies, SIGKILL);
+    ck_assert_uint_ne(atomic_load(&workers->worker[1].identity), 0);
+    ck_assert_int_eq(yk_throttle_create(&next, folder, 100, 10, 25, p),
+                     APR_SUCCESS);
+    ck_assert_uint_eq(atomic_load(&workers->worker[0].identity), living);
+    ck_assert_uint_eq(atomic_load(&workers->worker[1].identity), 0);
+    end(lives, SIGKILL);
+}
+END_TEST
+
 START_TEST(a_file_of_another_size_is_replaced_and_not_trusted)
 {
     const char *path =
@@ -408,6 +427,7 @@ Suite *shared_suite(void)
     tcase_add_test(all, an_owner_of_the_lock_that_dies_leaves_right_counts);
     tcase_add_test(all, behind_a_stopped_owner_newcomers_are_refused_in_time);
     tcase_add_test(all, the_next_generation_finds_the_same_holders);
+    tcase_add_test(all, the_next_start_keeps_the_rows_of_the_living_alone);
     tcase_add_test(all, a_file_of_another_size_is_replaced_and_not_trusted);
     tcase_add_test(all, a_file_that_others_may_write_is_refused);
     tcase_add_test(all, a_parent_that_lives_keeps_others_off);
