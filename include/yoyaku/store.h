@@ -51,10 +51,14 @@ apr_status_t yk_store_attach(yk_store_t **store, const yk_store_host_t *host,
 /**
  * A store with a line of its own.
  * @param params as mod_dbd's DBDParams: "host=,port=,sock=,user=,pass=,dbname="
- *               separated by commas
+ *               with commas, semicolons, bars or white space between
  */
 apr_status_t yk_store_open(yk_store_t **store, const char *params,
                            apr_pool_t *p);
+
+/** Why the last try to open an own line failed, in the database's words with
+ *  its number; "" when it did not, or when lines are a host's. */
+const char *yk_store_unreachable(const yk_store_t *store);
 
 /** Give the line back now (rolls back first when in a transaction). */
 void yk_store_rest(yk_store_t *store);

@@ -68,6 +68,7 @@ typedef struct yk_ctl_t {
     const char *command;
     int json;
     const char *params; /**< where the database is */
+    const char *from;   /**< who says so: --db, YOYAKU_DB or a file */
     yk_store_t *store;  /**< opened by the first that asks for it */
     uint32_t tenant_id;
     const char *tenant;

@@ -33,31 +33,46 @@ static const char *dbd_params(char *line, apr_pool_t *p)
 }
 
 /** From httpd's configuration, or from a file with nothing but the params. */
-static const char *params_of_file(const char *path, apr_pool_t *p)
+static const char *params_of_file(apr_file_t *file, apr_pool_t *p)
 {
     const char *bare = NULL;
-    apr_file_t *file;
     char line[4096];
 
-    if (apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, p) !=
-        APR_SUCCESS) {
-        return NULL;
-    }
     while (apr_file_gets(line, sizeof(line), file) == APR_SUCCESS) {
         const char *params;
 
         line[strcspn(line, "\r\n")] = '\0';
         params = dbd_params(line, p);
         if (params != NULL) {
-            apr_file_close(file);
             return params;
         }
         if (bare == NULL && *line != '#' && strstr(line, "dbname=") != NULL) {
             bare = apr_pstrdup(p, line);
         }
     }
-    apr_file_close(file);
     return bare;
+}
+
+static int params_from(yk_ctl_t *ctl, const char *path)
+{
+    char reason[200];
+    apr_file_t *file;
+    apr_status_t rv = apr_file_open(
+        &file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, ctl->p);
+
+    if (rv != APR_SUCCESS) {
+        return yk_ctl_fail(ctl, "%s cannot be read: %s", path,
+                           apr_strerror(rv, reason, sizeof(reason)));
+    }
+    ctl->from = path;
+    ctl->params = params_of_file(file, ctl->p);
+    apr_file_close(file);
+    return ctl->params != NULL
+               ? YK_CTL_DONE
+               : yk_ctl_fail(ctl,
+                             "%s names no database (DBDParams; what it "
+                             "includes is not looked at)",
+                             path);
 }
 
 static int params_find(yk_ctl_t *ctl)
@@ -67,17 +82,16 @@ static int params_find(yk_ctl_t *ctl)
 
     ctl->params = yk_ctl_args_get(ctl->args, "db");
     if (ctl->params != NULL) {
+        ctl->from = "--db";
         return YK_CTL_DONE;
     }
     if (file != NULL) {
-        ctl->params = params_of_file(file, ctl->p);
-        return ctl->params != NULL
-                   ? YK_CTL_DONE
-                   : yk_ctl_fail(ctl, "%s names no database (DBDParams)", file);
+        return params_from(ctl, file);
     }
     if (apr_env_get(&environment, "YOYAKU_DB", ctl->p) == APR_SUCCESS &&
         *environment != '\0') {
         ctl->params = environment;
+        ctl->from = "YOYAKU_DB";
         return YK_CTL_DONE;
     }
     return yk_ctl_usage(ctl, "which database? Say --db, YOYAKU_DB or "
@@ -95,6 +109,12 @@ int yk_ctl_open(yk_ctl_t *ctl)
         return status;
     }
     rv = yk_store_open(&ctl->store, ctl->params, ctl->p);
+    if (rv == APR_EINVAL) {
+        return yk_ctl_usage(ctl,
+                            "%s is not \"name=value,...\" with the names host, "
+                            "port, sock, user, pass and dbname",
+                            ctl->from);
+    }
     return rv == APR_SUCCESS ? YK_CTL_DONE : yk_ctl_status(ctl, rv, NULL);
 }
 

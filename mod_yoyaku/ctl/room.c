@@ -3,14 +3,17 @@
 #include <string.h>
 #include "ctl.h"
 #include "yoyaku/room.h"
+#include "yoyaku/throttle.h"
 
-/** The file is made by the first configuration that has a room. */
-static int room_fail(yk_ctl_t *ctl, apr_status_t rv)
+/** A room's file is made by the first configuration that has one, the rules'
+ *  by every server. */
+static int is_without_rooms(yk_ctl_t *ctl, apr_status_t rv)
 {
-    return APR_STATUS_IS_ENOENT(rv)
-               ? yk_ctl_fail(ctl, "no server in %s has a waiting room",
-                             yk_ctl_state(ctl))
-               : yk_ctl_state_fail(ctl, rv);
+    yk_throttle_t *throttle;
+
+    return APR_STATUS_IS_ENOENT(rv) &&
+           yk_throttle_attach(&throttle, yk_ctl_state(ctl), 0, ctl->p) ==
+               APR_SUCCESS;
 }
 
 int yk_ctl_room_list(yk_ctl_t *ctl)
@@ -21,10 +24,10 @@ int yk_ctl_room_list(yk_ctl_t *ctl)
     char *text;
     size_t i;
 
-    if (rv != APR_SUCCESS) {
-        return room_fail(ctl, rv);
+    if (rv != APR_SUCCESS && !is_without_rooms(ctl, rv)) {
+        return yk_ctl_state_fail(ctl, rv);
     }
-    list = yk_rooms_document(rooms, ctl->p);
+    list = rv == APR_SUCCESS ? yk_rooms_document(rooms, ctl->p) : json_array();
     if (ctl->json) {
         return yk_ctl_done(ctl, "", json_pack("{s:o}", "rooms", list));
     }
@@ -58,14 +61,14 @@ static int act(yk_ctl_t *ctl, yk_rooms_do_e what, const char *did)
         yk_ctl_signals_block();
         rv = yk_rooms_do(rooms, &problem, what, name, argument, ctl->p);
     }
-    if (rv == APR_NOTFOUND) {
+    if (rv == APR_NOTFOUND || is_without_rooms(ctl, rv)) {
         return yk_ctl_fail(ctl, "there is no room \"%s\"", name);
     }
     if (rv == APR_EINVAL && problem != NULL) {
         return yk_ctl_usage(ctl, "%s", problem);
     }
     if (rv != APR_SUCCESS) {
-        return room_fail(ctl, rv);
+        return yk_ctl_state_fail(ctl, rv);
     }
     did = apr_psprintf(ctl->p, "%s: %s.", name, did);
     return yk_ctl_done(ctl, did,

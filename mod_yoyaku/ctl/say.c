@@ -36,6 +36,15 @@ int yk_ctl_status(yk_ctl_t *ctl, apr_status_t rv, const char *say)
 {
     char text[200];
 
+    if (rv == APR_ECONNRESET && ctl->store != NULL) {
+        const char *why = yk_store_unreachable(ctl->store);
+
+        if (*why != '\0') {
+            return yk_ctl_fail(ctl,
+                               "the database that %s names is out of reach: %s",
+                               ctl->from, why);
+        }
+    }
     if (say != NULL && *say != '\0') {
         return yk_ctl_fail(ctl, "%s", say);
     }
@@ -45,7 +54,7 @@ int yk_ctl_status(yk_ctl_t *ctl, apr_status_t rv, const char *say)
         return yk_ctl_fail(ctl, "others hold these rows; nothing was changed, "
                                 "try again");
     case APR_ECONNRESET:
-        return yk_ctl_fail(ctl, "the database is out of reach; is --db right?");
+        return yk_ctl_fail(ctl, "the line to the database broke; try again");
     case APR_INCOMPLETE:
         return yk_ctl_fail(ctl, "the line to the database broke during COMMIT; "
                                 "look whether it was done");

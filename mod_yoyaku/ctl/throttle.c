@@ -8,9 +8,8 @@
 #include "yoyaku/stats.h"
 #include "yoyaku/throttle.h"
 
-#ifndef YK_STATE_INSTALLED
-#define YK_STATE_INSTALLED "/run/apache2/yoyaku"
-#endif
+#define RUNTIME_INSTALLED "/run/apache2"
+#define STATE_INSTALLED RUNTIME_INSTALLED "/yoyaku"
 
 /* ---- where the state is ---- */
 
@@ -28,6 +27,25 @@ static const char *word_behind(const char *line, const char *directive,
     line += n + strspn(line + n, " \t");
     return *line == '"' ? apr_pstrmemdup(p, line + 1, strcspn(line + 1, "\""))
                         : apr_pstrmemdup(p, line, strcspn(line, " \t"));
+}
+
+/** A folder as httpd reads it, ${NAME} from the environment; NULL: it has not
+ *  that name. Debian's envvars are sourced by whoever starts the server. */
+static const char *folder_expand(const char *folder, apr_pool_t *p)
+{
+    const char *at = strstr(folder, "${");
+    const char *end = at != NULL ? strchr(at, '}') : NULL;
+    char *value = NULL;
+
+    if (end == NULL) {
+        return folder;
+    }
+    if (apr_env_get(&value, apr_pstrmemdup(p, at + 2, end - at - 2), p) !=
+        APR_SUCCESS) {
+        return NULL;
+    }
+    return apr_pstrcat(p, apr_pstrmemdup(p, folder, at - folder), value,
+                       end + 1, NULL);
 }
 
 /** From httpd's configuration: YoyakuStateDir, under DefaultRuntimeDir. */
@@ -49,8 +67,14 @@ static const char *folder_of_file(const char *path, apr_pool_t *p)
         runtime = word != NULL ? word : runtime;
     }
     apr_file_close(file);
-    if (state != NULL && *state == '/') {
-        return state;
+    if (state != NULL && (*state == '/' || *state == '$')) {
+        return folder_expand(state, p);
+    }
+    if (runtime != NULL) {
+        runtime = folder_expand(runtime, p);
+    }
+    if (runtime == NULL && state != NULL) {
+        runtime = RUNTIME_INSTALLED;
     }
     return runtime == NULL
                ? NULL
@@ -72,7 +96,7 @@ const char *yk_ctl_state(yk_ctl_t *ctl)
         return environment;
     }
     said = file != NULL ? folder_of_file(file, ctl->p) : NULL;
-    return said != NULL ? said : YK_STATE_INSTALLED;
+    return said != NULL ? said : STATE_INSTALLED;
 }
 
 int yk_ctl_state_fail(yk_ctl_t *ctl, apr_status_t rv)

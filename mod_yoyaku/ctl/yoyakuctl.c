@@ -91,7 +91,8 @@ static int help(const char *topic)
 
     if (topic == NULL) {
         printf("yoyakuctl: halls, slots, prices, limits and orders of "
-               "mod_yoyaku.\n\n");
+               "mod_yoyaku,\nthrottles and waiting rooms of a running "
+               "server.\n\n");
     }
     for (unsigned i = 0; i < NCOMMANDS; i++) {
         apr_size_t len = topic != NULL ? strlen(topic) : 0;
@@ -103,21 +104,34 @@ static int help(const char *topic)
         }
     }
     if (found) {
-        printf("\nWith every command: %s\n", YK_CTL_EVERYWHERE);
+        putchar('\n');
+        print_wrapped("With every command: " YK_CTL_EVERYWHERE, 0, 78);
         print_wrapped("The database is named by --db, as mod_dbd's DBDParams "
                       "(\"host=,port=,sock=,user=,pass=,dbname=\"), else by "
                       "the environment's YOYAKU_DB, else by --config FILE: "
                       "httpd's configuration with DBDParams in it, or a file "
-                      "with such a line alone. Exit status: 0 done, 1 not "
-                      "done, 2 asked wrongly.",
+                      "with such a line alone. throttle and room find the "
+                      "running server by its folder, YoyakuStateDir: --state, "
+                      "else the environment's YOYAKU_STATE, else as --config "
+                      "FILE says, else /run/apache2/yoyaku. Exit status: 0 "
+                      "done, 1 not done, 2 asked wrongly.",
                       0, 78);
     }
     return found;
 }
 
+static int is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "help") == 0;
+}
+
 static int unknown(int argc, const char *const *argv)
 {
     if (argc > 0 && help(argv[0])) {
+        if (argc == 2 && is_help(argv[1])) {
+            return YK_CTL_DONE;
+        }
         if (argc > 1 && *argv[1] != '-') {
             fflush(stdout);
             fprintf(stderr, "yoyakuctl: there is no command \"%s %s\"\n",
@@ -165,9 +179,28 @@ static int run(yk_ctl_t *ctl, const command_t *command, int argc,
     return command->run(ctl);
 }
 
+/** Flags of every command may be typed before it as well: put them behind. */
+static const char *const *flags_behind(int argc, const char *const *argv,
+                                       apr_pool_t *p)
+{
+    const char **turned = apr_palloc(p, sizeof(*turned) * (argc + 1));
+    int n = 0;
+
+    while (n < argc && strncmp(argv[n], "--", 2) == 0) {
+        const char *with = apr_pstrcat(p, "[", argv[n], " ", NULL);
+
+        n += strstr(YK_CTL_EVERYWHERE, with) != NULL ? 2 : 1;
+    }
+    n = n < argc ? n : 0; /* nothing but flags: they are what is unknown */
+    for (int i = 0; i < argc; i++) {
+        turned[i] = argv[(i + n) % argc];
+    }
+    turned[argc] = NULL;
+    return turned;
+}
+
 int main(int argc, const char *const *argv)
 {
-    static const char *const helps[] = {"--help", "-h", "help", NULL};
     yk_ctl_t ctl = {0};
     apr_pool_t *p;
     int status;
@@ -183,12 +216,11 @@ int main(int argc, const char *const *argv)
         help(NULL);
         return YK_CTL_USAGE;
     }
-    for (int i = 0; helps[i] != NULL; i++) {
-        if (strcmp(argv[0], helps[i]) == 0) {
-            help(argc > 1 ? argv[1] : NULL);
-            return YK_CTL_DONE;
-        }
+    if (is_help(argv[0])) {
+        return help(argc > 1 ? argv[1] : NULL) ? YK_CTL_DONE
+                                               : unknown(argc - 1, argv + 1);
     }
+    argv = flags_behind(argc, argv, p);
     status = -1;
     for (unsigned i = 0; i < NCOMMANDS && status < 0; i++) {
         int words = match(&commands[i], argc, argv);

@@ -11,6 +11,7 @@ typedef struct open_t {
     const char *host, *sock, *user, *pass, *dbname;
     unsigned port, connect_s, read_s, write_s;
     MYSQL *idle;
+    char why[600]; /**< the last try got no line; "": it did */
 } open_t;
 
 static apr_status_t acquire(void *baton, void **line)
@@ -33,9 +34,12 @@ static apr_status_t acquire(void *baton, void **line)
     mysql_options(made, MYSQL_OPT_WRITE_TIMEOUT, &o->write_s);
     if (mysql_real_connect(made, o->host, o->user, o->pass, o->dbname, o->port,
                            o->sock, CLIENT_MULTI_STATEMENTS) == NULL) {
+        apr_snprintf(o->why, sizeof(o->why), "%s (%u)", mysql_error(made),
+                     mysql_errno(made));
         mysql_close(made);
         return APR_ECONNRESET;
     }
+    o->why[0] = '\0';
     rv = yk_store_session_set(made, o->p);
     if (rv != APR_SUCCESS) {
         mysql_close(made);
@@ -117,23 +121,17 @@ apr_status_t yk_store_open(yk_store_t **store, const char *params,
 {
     open_t *o = apr_pcalloc(p, sizeof(*o));
     yk_store_host_t host = {o, acquire, release};
-    char *rest = apr_pstrdup(p, params);
+    static const char between[] = " \r\n\t;|,"; /* as mod_dbd reads them */
+    char *name, *rest;
 
     o->p = p;
     o->connect_s = 5;
     o->read_s = 120; /* setting up a hall takes longer than a hold */
     o->write_s = 30;
-    while (rest != NULL && *rest != '\0') {
-        char *name = rest;
-        char *value;
-        rest = strchr(name, ',');
-        if (rest != NULL) {
-            *rest++ = '\0';
-        }
-        while (*name == ' ') {
-            name++;
-        }
-        value = strchr(name, '=');
+    for (name = apr_strtok(apr_pstrdup(p, params), between, &rest);
+         name != NULL; name = apr_strtok(NULL, between, &rest)) {
+        char *value = strchr(name, '=');
+
         if (value == NULL) {
             return APR_EINVAL;
         }
@@ -144,4 +142,11 @@ apr_status_t yk_store_open(yk_store_t **store, const char *params,
     }
     apr_pool_cleanup_register(p, o, close_idle, apr_pool_cleanup_null);
     return yk_store_attach(store, &host, p);
+}
+
+const char *yk_store_unreachable(const yk_store_t *store)
+{
+    return store->host.acquire == acquire
+               ? ((const open_t *)store->host.baton)->why
+               : "";
 }

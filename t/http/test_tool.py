@@ -100,10 +100,39 @@ def test_without_a_database_it_asks_for_one(office):
     refused(done, "--db", code=2)
 
 
-def test_a_database_out_of_reach_is_named_as_that(office):
-    refused(office.ctl("slot", "list", "--db",
+@pytest.mark.parametrize("words", [("slot", "list"), ("doctor",), ("schema",),
+                                   ("verify",)])
+def test_a_database_out_of_reach_is_named_with_the_reason(office, words):
+    refused(office.ctl(*words, "--db",
                        "host=127.0.0.1,port=1,user=x,pass=x,dbname=x",
-                       check=False))
+                       check=False),
+            "the database that --db names is out of reach", "127.0.0.1", "2002")
+    refused(office.ctl(*words, "--db",
+                       f"host=localhost,sock={office.database.socket},"
+                       f"user=stranger,pass=x,dbname={office.name}",
+                       check=False), "'stranger'@'localhost'", "1045")
+
+
+@pytest.mark.parametrize("params", ["hots=x", "nothing", "host=x;userr=y"])
+def test_what_names_no_database_is_asked_wrongly(office, params):
+    refused(office.ctl("slot", "list", "--db", params, check=False),
+            "--db is not", "dbname", code=2)
+
+
+@pytest.mark.parametrize("between", [",", " ", ";", "|", ", "])
+def test_params_are_read_as_mod_dbd_reads_them(office, between):
+    params = between.join(office.params().split(",")) + between
+    assert office.ctl("doctor", "--db", params).returncode == 0
+
+
+def test_a_configuration_that_cannot_be_read_is_not_one_without_database(
+        office, tmp_path):
+    empty = tmp_path / "empty.conf"
+    empty.write_text("# nothing\n")
+    refused(office.ctl("slot", "list", "--config", empty, check=False),
+            f"{empty} names no database")
+    refused(office.ctl("slot", "list", "--config", tmp_path / "none.conf",
+                       check=False), "none.conf cannot be read: No such file")
 
 
 def test_it_reads_the_configuration_of_httpd(office, tmp_path):
@@ -118,10 +147,48 @@ def test_it_reads_the_configuration_of_httpd(office, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+# ---- where the running server is ----
+
+@pytest.mark.parametrize("text, runtime, where", [
+    ("DefaultRuntimeDir ${APACHE_RUN_DIR}", "{there}", "{there}/yoyaku"),
+    ("DefaultRuntimeDir ${APACHE_RUN_DIR}", None, "/run/apache2/yoyaku"),
+    ("DefaultRuntimeDir ${APACHE_RUN_DIR}\nYoyakuStateDir mine", "{there}",
+     "{there}/mine"),
+    ("YoyakuStateDir mine", None, "/run/apache2/mine"),
+    ("YoyakuStateDir ${APACHE_RUN_DIR}/mine", "{there}", "{there}/mine"),
+    ('YoyakuStateDir "/nowhere/at all"', None, "/nowhere/at all")])
+def test_it_finds_the_server_by_httpds_own_words(office, tmp_path, text,
+                                                 runtime, where):
+    file = tmp_path / "apache2.conf"
+    file.write_text(text + "\n")
+    env = {key: value for key, value in os.environ.items()
+           if key not in ("APACHE_RUN_DIR", "YOYAKU_STATE")}
+    if runtime:
+        env["APACHE_RUN_DIR"] = runtime.format(there=tmp_path)
+    done = subprocess.run([os.path.join(office.build, "yoyakuctl"), "throttle",
+                           "list", "--config", str(file)], env=env,
+                          capture_output=True, text=True, check=False)
+    refused(done, "no server has its state in "
+            f"{where.format(there=tmp_path)} (")
+
+
+def test_a_server_without_a_room_lists_none(rig):
+    state = ("--state", rig.host.httpd.state)
+    done = rig.ctl("room", "list", *state)
+    assert done.stdout.startswith("room ") and done.stdout.count("\n") == 1
+    assert json.loads(rig.ctl("room", "list", "--json", *state).stdout) == \
+        {"rooms": []}
+    refused(rig.ctl("room", "pause", "sale", *state, check=False),
+            'there is no room "sale"')
+    refused(rig.ctl("room", "list", "--state", "/nowhere", check=False),
+            "no server has its state in /nowhere")
+
+
 # ---- asked wrongly ----
 
 @pytest.mark.parametrize("words", [
-    [], ["nothing"], ["slot"], ["slot", "add"], ["slot", "open"],
+    [], ["nothing"], ["help", "nothing"], ["--json"], ["--json", "nothing"],
+    ["slot"], ["slot", "add"], ["slot", "open"],
     ["slot", "open", "a", "b"], ["slot", "list", "--colour", "red"],
     ["slot", "list", "--resource"], ["slot", "list", "--json=1"],
     ["price", "set", "45.00", "EUR"], ["order", "show", "not-a-number!"],
@@ -154,6 +221,23 @@ def test_a_second_word_that_is_wrong_is_named(office):
     assert done.returncode == 2
     assert done.stderr == 'yoyakuctl: there is no command "slot opne"\n'
     assert "yoyakuctl slot open" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("slot", "--help"), ("help", "slot"),
+                                   ("--help", "slot"), ("slot", "-h")])
+def test_who_asks_for_help_with_a_topic_gets_it(office, words):
+    said = office.ctl(*words).stdout
+    assert said.startswith("yoyakuctl slot add\n") and "hall" not in \
+        [line.split()[1] for line in said.splitlines()
+         if line.startswith("yoyakuctl ")]
+    assert "YOYAKU_STATE" in said
+    assert max(map(len, said.splitlines())) <= 78
+
+
+def test_flags_of_every_command_may_stand_before_it(office):
+    before = office.ctl("--json", "--db", office.params(), "slot", "list")
+    behind = office.ctl("slot", "list", "--db", office.params(), "--json")
+    assert before.stdout == behind.stdout and "slots" in before.stdout
 
 
 def test_every_command_explains_itself(office):
