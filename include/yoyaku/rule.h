@@ -23,7 +23,7 @@
 #define YK_RULE_TIME_MAX (apr_time_from_sec(86400))
 #define YK_RULE_BUSY_DEFAULT UINT32_MAX /**< limit + YoyakuThrottleWait */
 
-/** X(member, "argument", most, what it says) of the numbers */
+/** X(member, "argument", what it says) of the numbers */
 #define YK_RULE_NUMBERS(X)                                                     \
     X(limit, "limit", "so many run at once")                                   \
     X(per_user, "per-user", "of one user so many run at once")                 \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lane.h"
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,10 +64,11 @@ const char *yk_http_lane_set(cmd_parms *cmd, void *dummy, const char *arg)
     else if (strcasecmp(arg, "off") == 0) {
         n = 0;
     }
-    else if (*arg == '\0' || *end != '\0' || n < 1 || n > YK_LANES) {
+    else if (!apr_isdigit(*arg) || *end != '\0' || n < 1 || n > YK_LANES) {
         return apr_psprintf(cmd->pool,
-                            "YoyakuLane '%s': on, off, or a number of lanes "
-                            "from 1 to %d; for example YoyakuLane on",
+                            "YoyakuLane: '%s' is neither on nor off nor a "
+                            "number of lanes from 1 to %d; for example: "
+                            "YoyakuLane on",
                             arg, YK_LANES);
     }
     conf->width = (int)n;
@@ -84,10 +86,10 @@ const char *yk_http_lane_set_connections(cmd_parms *cmd, void *dummy,
     if (error != NULL) {
         return error;
     }
-    if (*arg == '\0' || *end != '\0' || n < 0 || n > YK_LANE_LINES) {
+    if (!apr_isdigit(*arg) || *end != '\0' || n < 0 || n > YK_LANE_LINES) {
         return apr_psprintf(cmd->pool,
-                            "YoyakuConnections '%s': a number from 0 to %d; "
-                            "for example YoyakuConnections 16",
+                            "YoyakuConnections: '%s' is not a number from 0 "
+                            "to %d; for example: YoyakuConnections 16",
                             arg, YK_LANE_LINES);
     }
     conf->connections = (int)n;

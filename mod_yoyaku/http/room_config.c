@@ -112,10 +112,12 @@ const char *yk_http_room_set(cmd_parms *cmd, void *dummy, int argc,
     if (argc < 1) {
         return "YoyakuWaitingRoom needs a name; for example: " EXAMPLE;
     }
-    dir->is_off = argc == 1 && ap_cstr_casecmp(argv[0], "off") == 0;
+    dir->is_off = ap_cstr_casecmp(argv[0], "off") == 0;
     dir->room = NULL;
     if (dir->is_off) {
-        return NULL;
+        return argc == 1 ? NULL
+                         : "YoyakuWaitingRoom off takes nothing else; for "
+                           "example: YoyakuWaitingRoom off";
     }
     if (!yk_rule_is_name(argv[0])) {
         return apr_psprintf(cmd->pool,

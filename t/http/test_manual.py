@@ -146,6 +146,8 @@ def test_a_range_is_the_range(name, least, most, configuration):
     'YoyakuBooker "%{REMOTE_USER"', "YoyakuConfirm maybe",
     "YoyakuAllowOrigin *", "YoyakuAllowOrigin https://Example.org",
     "YoyakuAllowOrigin https://example.org/", "YoyakuAllowOrigin example.org",
+    "YoyakuLane some", "YoyakuLane +2", "YoyakuConnections +5",
+    "YoyakuWaitingRoom off active=5", "YoyakuThrottle off limit=5",
     "YoyakuCheckoutURL javascript:alert(1)", "YoyakuCheckoutURL //else.where",
     'YoyakuCheckoutURL "https://a b"'])
 def test_what_cannot_be_meant_is_refused_with_an_example(line, configuration):
