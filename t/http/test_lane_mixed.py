@@ -2,6 +2,7 @@
 """One lane for everything: in one batch are wishes for other slots, of another
 house, under other terms. Each is answered as if it were alone."""
 import itertools
+import re
 import threading
 import time
 
@@ -12,6 +13,7 @@ from yk.exact import crowd
 
 OTHER = "mixed-b"
 ONE = {"area": "Floor", "quantity": 1}
+MOMENT = 0.4  # from a worker's hands into the lane
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 keys = (f"mixed-lane-key-{n:020d}" for n in itertools.count())
 
@@ -31,6 +33,9 @@ YoyakuLane 1
 </Location>
 <Location "/lane-status">
     SetHandler yoyaku-status
+</Location>
+<Location "/server-status">
+    SetHandler server-status
 </Location>
 """
 
@@ -71,18 +76,31 @@ def in_one_batch(rig, n, journey):
     def batches():
         return rig.host.get("/lane-status?json").json()["lanes"]["batches"]
 
+    def at_work():
+        """Workers with a request in hand, but the one that tells us this."""
+        board = rig.host.get("/server-status?auto").text
+        return re.search(r"Scoreboard: (.*)", board).group(1).count("W") - 1
+
+    def lead(line):
+        rig.until(lambda: at_work() == 1, 5, "the first one")
+        time.sleep(MOMENT)
+        first_waits.set()
+        rig.until(lambda: len(answered) + at_work() > n, 5, "the others")
+        time.sleep(MOMENT)
+        line.rollback()
+
     def run(i):
+        if i == n + 1:
+            return lead(line)
         if i == n:
             return hold(rig, slot, ONE)
-        time.sleep(0.2)
-        return journey(i)
+        assert first_waits.wait(60)
+        answered.append(journey(i))
+        return answered[-1]
 
-    before = batches()
+    before, answered, first_waits = batches(), [], threading.Event()
     with rig.locked(POOL_ROW, (slot,)) as line:
-        go_on = threading.Timer(0.6, line.rollback)
-        go_on.start()
-        told = crowd(n + 1, run)
-        go_on.join()
+        told = crowd(n + 2, run)
     assert batches() - before == 2
     return told[:n]
 
@@ -150,11 +168,8 @@ def test_a_booker_is_limited_over_the_slots_of_a_batch(over, count, most, rig):
     assert have == (4 if count == "places" else most)
 
 
-@pytest.mark.parametrize("key", [True, False], ids=["key", "no key"])
-def test_who_gave_up_what_was_done_after_all_has_a_good_token(key, rig):
-    slot = rig.slot(pools={"Floor": 50})
+def all_but_one_give_up(rig, slot, own_keys):
     assert hold(rig, slot, ONE).status_code == 201
-    own_keys = [next(keys) if key else None for _ in range(8)]
     with rig.locked(POOL_ROW, (slot,)) as line:
         gave_up = itertools.count(1)
 
@@ -164,9 +179,21 @@ def test_who_gave_up_what_was_done_after_all_has_a_good_token(key, rig):
                 line.rollback()
             return answer
 
-        told = in_one_batch(rig, 8, journey)
-    said = [answer.json() for answer in told]
-    assert [one.get("reason") for one in said].count("unresolved") >= 7
+        return in_one_batch(rig, 8, journey)
+
+
+@pytest.mark.parametrize("key", [True, False], ids=["key", "no key"])
+def test_who_gave_up_what_was_done_after_all_has_a_good_token(key, rig):
+    # On a busy machine some gave up before anybody had taken them.
+    for _ in range(10):
+        slot = rig.slot(pools={"Floor": 50})
+        own_keys = [next(keys) if key else None for _ in range(8)]
+        told = all_but_one_give_up(rig, slot, own_keys)
+        said = [answer.json() for answer in told]
+        if [one.get("reason") for one in said].count("unresolved") >= 7:
+            break
+    else:
+        pytest.fail(str(said))
     numbers = set()
     for one, own_key in zip(said, own_keys):
         booker = rig.booker()
