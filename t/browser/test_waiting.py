@@ -99,7 +99,7 @@ def ctl(house, *args):
     subprocess.run([os.path.join(house.httpd.build, "yoyakuctl"), "room",
                     *args], env={**os.environ,
                                  "YOYAKU_STATE": house.httpd.state},
-                   check=True, capture_output=True, timeout=30)
+                   check=True, capture_output=True, timeout=120)
 
 
 def test_the_page_shows_the_place_polls_and_enters_at_its_turn(house, page):

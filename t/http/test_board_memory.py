@@ -221,7 +221,7 @@ def test_killed_workers_leave_right_boards(own_rig):
     def book(number):
         chance = random.Random(number)
         while not stop.is_set():
-            booker = Booker(rig.url, timeout=20)
+            booker = Booker(rig.url, timeout=60)
             try:
                 booker.hold(slot, [f"Stalls-{chance.randint(1, 10)}-"
                                    f"{chance.randint(1, 40)}"])
@@ -262,7 +262,7 @@ def test_stopped_workers_never_make_the_board_older(own_rig):
     def book(number):
         chance = random.Random(number)
         while not stop.is_set():
-            booker = Booker(rig.url, timeout=30)
+            booker = Booker(rig.url, timeout=60)
             booker.hold(slot, [f"Stalls-{chance.randint(1, 10)}-"
                                f"{chance.randint(1, 40)}"])
             if booker.token:
@@ -308,7 +308,7 @@ def test_a_late_update_never_wins_over_a_newer_one(rig, wire):
         late = threading.Thread(target=lambda: answers.append(
             host.booker().hold(slot, ["Stalls-1-1"]).status_code))
         late.start()
-        assert rule.seen.wait(10)
+        assert rule.seen.wait(60)
         until(lambda: first() == "1", 5, "the hold, from the journal")
         order = rig.value("SELECT order_id FROM yoyaku_order "
                           "ORDER BY begun_us DESC LIMIT 1")

@@ -371,7 +371,7 @@ def test_the_driver_itself_checks_the_certificate(stand, tls, build, tmp_path):
                         Arm("trivial").text(), "posts", ["x"], stand.places,
                         {"plan": "crowd", "bookers": 2, "seconds": 10,
                          "tries": 0})
-        result = driver.start().wait(20)
+        result = driver.start().wait(80)
         assert result.answers == 0
         assert result["ends"]["tls"] == 2
         assert "certificate" in (tmp_path / "driver.err").read_text()

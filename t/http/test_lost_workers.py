@@ -81,7 +81,7 @@ def killed(host, when):
     elif when == "during":
         def action(sql):
             kill_all(host)
-            wire.go.wait(10)
+            wire.go.wait(60)
             return sql
     else:
         action = "mute"
@@ -96,12 +96,12 @@ def test_a_worker_killed_around_commit_leaves_the_truth(when, repeated, rig,
     told, rule = [], killed(wired, when)
     client = ask(told, lambda: wired.booker().hold(slot, places=PLACES,
                                                    key=key))
-    assert rule.seen.wait(10)
+    assert rule.seen.wait(60)
     if when == "after":
         rig.until(lambda: book(rig, slot)[1] == 2, 10, "the COMMIT")
         kill_all(wired)
         wired.wire.cut_all()
-    client.join(30)
+    client.join(90)
     assert told and isinstance(told[0], OSError), told
     if when == "during":
         # asked again while nobody can see what becomes of the first
@@ -133,7 +133,7 @@ def test_a_worker_killed_around_another_deed_leaves_the_truth(deed, when, rig,
 
     told, rule = [], killed(wired, when)
     client = ask(told, lambda: do(wired))
-    assert rule.seen.wait(10)
+    assert rule.seen.wait(60)
     if when == "after":
         rig.until(lambda: rig.value(
             "SELECT o.state FROM yoyaku_order o JOIN yoyaku_booking USING "
@@ -141,7 +141,7 @@ def test_a_worker_killed_around_another_deed_leaves_the_truth(deed, when, rig,
             "%s", (slot,)) > 2, 10, "the COMMIT")
         kill_all(wired)
         wired.wire.cut_all()
-    client.join(30)
+    client.join(90)
     assert told and isinstance(told[0], OSError), told
     threading.Timer(0.3, wired.wire.let_go).start()
     states = [do(rig).json()["state"] for _ in range(2)]
@@ -158,20 +158,18 @@ def test_a_worker_stopped_between_its_packets_frees_its_places(rig, wired):
     slot, told = rig.slot({"Stalls": (1, 4)}), []
     rule = wired.wire.rule(commits, "hold")
     client = ask(told, lambda: wired.booker().hold(slot, places=PLACES))
-    assert rule.seen.wait(10)
-    begun = time.monotonic()
+    assert rule.seen.wait(60)
     stopped = wired.children()
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     try:
         rig.until(lambda: rig.booker().hold(
             slot, places=PLACES).status_code == 201, 15, "the places")
-        assert time.monotonic() - begun < 15
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     wired.wire.let_go()
-    client.join(30)
+    client.join(90)
     said = told[0]
     assert said.status_code in (409, 503), said.text
     assert book(rig, slot) == (1, 2)

@@ -74,7 +74,7 @@ def pids_of(status):
 def paste(line):
     """As a shell would run it; each answer is a line."""
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True,
-                          check=True, timeout=60)
+                          check=True, timeout=240)
     return [json.loads(answer) for answer in done.stdout.splitlines() if answer]
 
 

@@ -350,7 +350,7 @@ def ctl(h, *args):
     done = subprocess.run(
         [os.path.join(h.httpd.build, "yoyakuctl"), "room", *args],
         env={**os.environ, "YOYAKU_STATE": h.httpd.state}, text=True,
-        capture_output=True, check=False, timeout=30)
+        capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

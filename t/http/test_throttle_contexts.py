@@ -100,7 +100,7 @@ def two_in_a_row(h, rule, come):
     h.scripts.let_go(f"{rule}-1")
     until(lambda: f"{rule}-2" in h.scripts.ran(), 10, "the second runs")
     h.scripts.let_go(f"{rule}-2")
-    one.join(10), two.join(10)
+    one.join(90), two.join(90)
     assert tally([one, two]) == {200: 2}
     seen = h.await_rule(rule, running=0, queued=0)
     assert (seen["arrivals"], seen["admitted_after_waiting"]) == (2, 1)
@@ -121,7 +121,7 @@ def test_a_rule_of_an_if_is_for_whom_the_condition_holds(place):
     until(lambda: "other" in place.scripts.ran(), 10, "it runs")
     assert place.rule("of-if")["running"] == 0
     place.scripts.let_go("other")
-    one.join(10)
+    one.join(90)
     assert one.status == 200
 
 
@@ -144,5 +144,5 @@ def test_a_slow_script_at_its_limit_leaves_a_fast_path_unharmed(place):
     for n in range(4):
         place.scripts.let_go(f"slow-{n}")
     for client in slow:
-        client.join(10)
+        client.join(90)
     assert tally(slow) == {200: 4}

@@ -323,7 +323,7 @@ def test_eighty_thousand_places_come_in_within_seconds(office):
     argv = [f"{office.build}/yoyakuctl", "hall", "import", "generated:40x2000"]
     said = terminal(argv, {**os.environ, "YOYAKU_DB": office.params()})
     assert "80000 places" in said.splitlines()[-1], said[-300:]
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 60
     steps = [int(n) for n in re.findall(r"(\d+) of 80000 places", said)]
     assert steps and steps == sorted(steps), said[-500:]
 

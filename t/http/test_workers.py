@@ -78,7 +78,7 @@ def test_a_kept_connection_is_ended_with_a_word(house):
     """Nobody sends into a connection that its worker has closed."""
     h = house("YoyakuRecycleAbove 20M\nKeepAlive On\nKeepAliveTimeout 20",
               workers=4)
-    line = http.client.HTTPConnection("127.0.0.1", h.httpd.port, timeout=10)
+    line = http.client.HTTPConnection("127.0.0.1", h.httpd.port, timeout=60)
     pid, said = None, []
     for _ in range(3):
         line.request("GET", "/grow/more")
@@ -102,7 +102,7 @@ def test_at_most_one_in_twenty_is_leaving_and_nobody_is_hurt(house):
         some = [h.come("/grow/more") for _ in range(18)]
         clients += some
         for client in some:
-            client.join(30)
+            client.join(90)
         least = min(least, len(h.httpd.children()))
         time.sleep(0.3)
     assert tally(clients) == {200: 12 * 18}
@@ -120,7 +120,7 @@ def test_kept_connections_are_given_up_only_while_workers_are_short(house):
 
     def kept():
         line = http.client.HTTPConnection("127.0.0.1", h.httpd.port,
-                                          timeout=10)
+                                          timeout=60)
         line.request("GET", "/grow/x")
         answer = line.getresponse()
         answer.read()
@@ -234,7 +234,7 @@ def test_health_is_ready_and_looks_only(house):
 
 def half_asked(h):
     """A question that has been begun and waits for its end."""
-    line = socket.create_connection(("127.0.0.1", h.httpd.port), timeout=20)
+    line = socket.create_connection(("127.0.0.1", h.httpd.port), timeout=60)
     line.sendall(b"GET /yoyaku-health HTTP/1.1\r\nHost: x\r\n")
     return line
 

@@ -6,7 +6,7 @@ import random
 import threading
 
 BOOKERS, PLACES = 60, 200
-PATIENCE = 120  # journeys end by selling out, long before
+PATIENCE = 300  # journeys end by selling out, long before
 
 
 def crowd(n, journey):
@@ -15,7 +15,7 @@ def crowd(n, journey):
 
     def run(i):
         try:
-            start.wait(30)
+            start.wait(120)
             given[i] = journey(i)
         except Exception as error:  # told below, by the test's own thread
             broken.append(error)
