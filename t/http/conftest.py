@@ -20,6 +20,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "loadtest"), str(ROOT / "t" / "http")]
 
+from crowd import House  # noqa: E402
 from servers import Database  # noqa: E402
 from yk import Host, Rig, Wire  # noqa: E402
 
@@ -39,6 +40,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     Host.lanes = config.getoption("--lanes")
+    House.in_test = True
     config.addinivalue_line("markers",
                             "own: the test starts servers of its own")
     config.addinivalue_line("markers", "prefork: says nothing about event")

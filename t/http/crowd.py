@@ -65,8 +65,8 @@ class Application:
             daemon_threads = True
 
             def handle_error(self, request, client_address):
-                # told where pytest shows it when a test fails
-                traceback.print_exc(file=sys.stdout)
+                if House.in_test:
+                    traceback.print_exc()
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_port
@@ -128,6 +128,8 @@ class Client(threading.Thread):
 class House:
     """A server with an application under /app."""
 
+    in_test = False  # pytest shows what is printed when a test has failed
+
     def __init__(self, folder, build, mpm, conf, workers=40, modules=(),
                  port=0):
         self.app = Application()
@@ -150,8 +152,8 @@ class House:
     def stop(self):
         self.app.stop()
         self.httpd.stop()
-        # pytest shows it when the test has failed: why a proxy said 502
-        print(tail(self.httpd.error_log, 30))
+        if self.in_test:
+            print(tail(self.httpd.error_log, 30), file=sys.stderr)
 
     def conf(self, conf):
         """Takes effect with the next graceful()."""
