@@ -170,8 +170,8 @@ static void snapshot(const yk_http_room_t *room, const char *folder,
     }
     text = json_dumps(document, JSON_COMPACT);
     json_decref(document);
-    yk_snapshot_write(folder, apr_pstrcat(p, "room-", room->name, NULL), text,
-                      strlen(text), NULL, 0, p);
+    yk_snapshot_write(folder, apr_pstrcat(p, "room-", room->name, NULL), NULL,
+                      text, strlen(text), p);
     free(text);
 }
 

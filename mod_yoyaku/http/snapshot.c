@@ -26,6 +26,7 @@ typedef struct shot_t {
     const char *key;
     int is_written;
     uint64_t hash; /* of what was written last */
+    uint64_t mark; /* of its files */
     int seen;      /* in the last list */
     uint64_t generation;
     apr_time_t changed_us, look_us; /* steady */
@@ -36,7 +37,8 @@ typedef struct album_t {
     const yk_http_house_t *house;
     apr_pool_t *p;
     apr_hash_t *shots; /* key -> shot_t */
-    uint64_t list_hash;
+    uint64_t list_hash, list_mark;
+    int is_swept;
     apr_time_t list_next, quiet_until;
 } album_t;
 
@@ -70,10 +72,11 @@ static apr_status_t source_slot(void *baton, const yk_slot_t **slot, int fresh)
 }
 
 static apr_status_t file_write(const album_t *album, const char *name,
-                               const char *json, apr_size_t len, apr_pool_t *p)
+                               uint64_t *mark, const char *json, apr_size_t len,
+                               apr_pool_t *p)
 {
     const char *folder = album->house->folder;
-    apr_status_t rv = yk_snapshot_write(folder, name, json, len, NULL, 0, p);
+    apr_status_t rv = yk_snapshot_write(folder, name, mark, json, len, p);
 
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, album->house->s,
@@ -81,6 +84,12 @@ static apr_status_t file_write(const album_t *album, const char *name,
                      name);
     }
     return rv;
+}
+
+static int file_stands(const album_t *album, const char *name, uint64_t mark,
+                       apr_pool_t *ptemp)
+{
+    return yk_snapshot_stands(album->house->folder, name, mark, ptemp);
 }
 
 static void file_remove(const album_t *album, const char *name,
@@ -111,6 +120,7 @@ static apr_status_t shot_take(reading_t *r, shot_t *shot)
     apr_time_t now = yk_state_now();
     yk_board_source_t source = {r, source_open, source_slot};
     yk_board_answer_t answer;
+    const char *name;
     yk_board_ref_t ref;
     int old = 0;
     apr_status_t rv;
@@ -131,11 +141,13 @@ static apr_status_t shot_take(reading_t *r, shot_t *shot)
         return rv;
     }
     shot_seen(shot, &answer, now);
-    if (shot->is_written && shot->hash == answer.hash) {
+    name = yk_snapshot_board(shot->key, r->p);
+    if (shot->is_written && shot->hash == answer.hash &&
+        file_stands(r->album, name, shot->mark, r->p)) {
         return APR_SUCCESS;
     }
-    rv = file_write(r->album, yk_snapshot_board(shot->key, r->p), answer.bytes,
-                    answer.len, r->p);
+    rv =
+        file_write(r->album, name, &shot->mark, answer.bytes, answer.len, r->p);
     if (rv == APR_SUCCESS) {
         shot->is_written = 1;
         shot->hash = answer.hash;
@@ -156,7 +168,8 @@ static void shot_list(album_t *album, const yk_slot_t *slot, apr_time_t now,
         file_remove(album, yk_snapshot_board(slot->key, ptemp), ptemp);
         return;
     }
-    if (slot->starts != 0 && slot->starts < now && shot == NULL) {
+    if (slot->starts != 0 && slot->starts < now &&
+        !yk_slot_on_sale(slot, now) && shot == NULL) {
         return; /* over before we looked: nobody polls it */
     }
     if (shot == NULL) {
@@ -182,6 +195,21 @@ static void shots_prune(album_t *album, apr_pool_t *ptemp)
             apr_hash_set(album->shots, shot->key, APR_HASH_KEY_STRING, NULL);
         }
         shot->seen = 0;
+    }
+}
+
+static int is_known(void *baton, const char *key)
+{
+    return apr_hash_get(((album_t *)baton)->shots, key, APR_HASH_KEY_STRING) !=
+           NULL;
+}
+
+/* What an earlier process wrote of slots that went while none was here. */
+static void shots_sweep(album_t *album, apr_pool_t *ptemp)
+{
+    if (!album->is_swept) {
+        yk_snapshot_sweep(album->house->folder, is_known, album, ptemp);
+        album->is_swept = 1;
     }
 }
 
@@ -212,8 +240,10 @@ static void list_write(album_t *album, yk_http_json_t *j, apr_pool_t *ptemp)
     if (!yk_http_snapshot_is_public(album->house, "/slots", ptemp)) {
         file_remove(album, "slots", ptemp);
     }
-    else if (hash != album->list_hash &&
-             file_write(album, "slots", json, len, ptemp) == APR_SUCCESS) {
+    else if ((hash != album->list_hash ||
+              !file_stands(album, "slots", album->list_mark, ptemp)) &&
+             file_write(album, "slots", &album->list_mark, json, len, ptemp) ==
+                 APR_SUCCESS) {
         album->list_hash = hash;
     }
 }
@@ -247,6 +277,7 @@ static apr_status_t list_take(album_t *album, reading_t *r)
         return rv;
     }
     shots_prune(album, r->p);
+    shots_sweep(album, r->p);
     yk_http_json_end(j);
     yk_http_json_text(j, "next", NULL);
     list_write(album, j, r->p);

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import subprocess
 import threading
 import time
 
@@ -133,6 +134,72 @@ def test_a_hold_past_its_end_is_free_in_the_file(shots):
     end = rig.value("SELECT MAX(until_us) FROM yoyaku_slot_place")
     until(lambda: board.content(read(path))["Stalls"] == "0000", 20, "its end")
     assert end <= rig.now_us() <= end + 1_000_000
+
+
+def test_a_file_that_is_lost_or_put_back_is_written_again(shots):
+    """Somebody tidies up; a process of an old generation that was stopped in
+    the middle writes what was so then. Nothing happens in the slot any more."""
+    rig, folder = shots()
+    slot = rig.slot({"Stalls": (1, 4)})
+    paths = [path_of(folder, slot), path_of(folder, slot) + ".gz",
+             os.path.join(folder, "slots.json")]
+    until(lambda: read(paths[0]) and read(paths[2]), 10, "the files")
+    before = [open(path, "rb").read() for path in paths]
+    rig.hold(slot, ["Stalls-1-1"])
+    until(lambda: board.content(read(paths[0]))["Stalls"] == "1000" and
+          open(paths[2], "rb").read() != before[2], 5, "the hold")
+    right = [open(path, "rb").read() for path in paths]
+    for path, old in zip(paths, before):
+        with open(path + ".old", "wb") as file:
+            file.write(old)
+        os.rename(path + ".old", path)
+    until(lambda: [open(path, "rb").read() for path in paths] == right, 5,
+          "what is so now")
+    for path in paths:
+        os.unlink(path)
+    until(lambda: all(os.path.exists(path) for path in paths), 5, "the files")
+    assert [open(path, "rb").read() for path in paths] == right
+
+
+def test_what_is_left_of_a_slot_that_is_gone_goes_at_the_start(shots):
+    """It was taken from sale while no server ran; and a writer was killed."""
+    rig, folder = shots()
+    slot, other = rig.slot({"Stalls": (1, 4)}), "of-somebody-else.txt"
+    until(lambda: read(path_of(folder, slot)), 10, "the file")
+    rig.host.stop()
+    ghost, half = path_of(folder, "ghost-1"), path_of(folder, "half-1")
+    for path in (ghost, half, os.path.join(folder, "boards")):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    old, new = half + ".4711.new", half + ".4712.new"
+    mine = os.path.join(os.path.dirname(half), other)
+    elsewhere = os.path.join(folder, "boards", "00", "ghost-1.json")
+    os.makedirs(os.path.dirname(elsewhere), exist_ok=True)
+    assert elsewhere != ghost
+    for path in (ghost, ghost + ".gz", old, new, mine, elsewhere):
+        with open(path, "w") as file:
+            file.write("{}")
+    os.utime(old, (1e9, 1e9))
+    subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
+    rig.host.start()
+    until(lambda: not os.path.exists(ghost), 10, "the ghost's end")
+    until(lambda: not os.path.exists(old), 1, "the end of what is half made")
+    assert not os.path.exists(ghost + ".gz")
+    assert all(map(os.path.exists, (new, mine, elsewhere)))
+    assert read(path_of(folder, slot)) and read(path_of(folder, slot))["free"]
+
+
+def test_a_slot_on_sale_past_its_start_has_a_file(shots):
+    """Also one that this server has not seen before it began."""
+    rig, folder = shots()
+    night = rig.slot({"Stalls": (1, 4)}, starts="2020-01-01T20:00Z",
+                     opens="2020-01-01T10:00Z", closes="2038-01-01T10:00Z")
+    over = rig.slot({"Stalls": (1, 4)}, starts="2020-01-01T20:00Z",
+                    opens="2020-01-01T10:00Z")
+    said = until(lambda: read(path_of(folder, night)), 10, "the file")
+    rig.hold(night, ["Stalls-1-1"])
+    until(lambda: board.content(read(path_of(folder, night)))["Stalls"] ==
+          "1000", 3, f"the hold, not {said}")
+    assert read(path_of(folder, over)) is None
 
 
 def test_a_slot_that_is_not_public_has_no_file(shots):
