@@ -32,7 +32,7 @@ static void lanes_renew(void *memory)
         lanes->record[i].owner = 0;
         lanes->record[i].word = 0;
     }
-    for (uint32_t i = 0; i < YK_LANE_LINES; i++) {
+    for (uint32_t i = 0; i < YK_LANE_PERMITS; i++) {
         lanes->line_owner[i] = 0;
     }
     for (uint32_t i = 0; i < YK_LANES; i++) {

@@ -192,6 +192,23 @@ START_TEST(who_has_a_connection_leads)
 }
 END_TEST
 
+/* A process of before may have had the number and the start of one that lives
+ * now. */
+START_TEST(a_machine_started_anew_has_given_out_no_permit)
+{
+    for (uint32_t i = 0; i < YK_LANE_PERMITS; i++) {
+        atomic_store(&lanes->line_owner[i], host.identity);
+    }
+    crowd_arrives(0);
+    yk_lanes_kind.renew(lanes);
+    for (uint32_t i = 0; i < YK_LANE_PERMITS; i++) {
+        ck_assert_uint_eq(atomic_load(&lanes->line_owner[i]), 0);
+    }
+    ck_assert_uint_eq(lanes->lane[LANE].head, YK_LANE_NONE);
+    ck_assert_int_eq(state_of(0), YK_LANE_FREE);
+}
+END_TEST
+
 /* A wish for another database is left for a leader of its own. */
 START_TEST(only_wishes_for_ones_own_database_are_taken)
 {
@@ -298,6 +315,7 @@ Suite *lane_queue_suite(void)
     TCase *tcase = tcase_create("queue");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_machine_started_anew_has_given_out_no_permit);
     tcase_add_test(tcase, nobody_waits_longer_than_the_crowd_before_him);
     tcase_add_test(tcase, urgent_wishes_go_first_and_yet_keep_nobody_out);
     tcase_add_test(tcase, who_was_put_off_is_first_in_the_next_batch);
