@@ -274,7 +274,12 @@ static void apply_slot(yk_boards_t *boards, yk_ledger_t *l, uint64_t slot_id)
             slot_id) {
             continue;
         }
+        /* Its life first: the entry may have become another slot's between two
+         * looks, and a life that is over is found out under its lock. */
         ref.life = atomic_load(&boards->entries[i].life);
+        if (atomic_load(&boards->slot_ids[i]) != slot_id) {
+            continue;
+        }
         if (changes == NULL) {
             changes = apr_palloc(l->p, (l->nplaces + l->nanchors + 1) *
                                            sizeof(*changes));
