@@ -26,8 +26,8 @@ int yk_ctl_usage(yk_ctl_t *ctl, const char *format, ...)
     va_end(more);
     fprintf(stderr, "yoyakuctl: %s\n", text);
     if (ctl->command != NULL) {
-        fprintf(stderr, "usage: yoyakuctl %s %s\n", ctl->command,
-                ctl->synopsis);
+        fprintf(stderr, "usage: yoyakuctl %s%s%s\n", ctl->command,
+                *ctl->synopsis != '\0' ? " " : "", ctl->synopsis);
     }
     return YK_CTL_USAGE;
 }

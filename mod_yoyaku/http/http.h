@@ -59,6 +59,10 @@ void *yk_http_server(server_rec *s, yk_http_part_e part);
 /** In a directive: the `dummy` argument is the frame's; this is the part's. */
 void *yk_http_dir_of(void *dummy, yk_http_part_e part);
 
+/** In a directive with name=value arguments: was this one's name there before
+ *  it? @return 1 or 0 */
+int yk_http_is_said_twice(char *const argv[], int at);
+
 /** What a part keeps of a request: one for a whole chain of internal redirects,
  *  none of a subrequest's. NULL: nothing. */
 void *yk_http_kept(const request_rec *r, yk_http_part_e part);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include "http.h"
 #include "board.h"
 #include "desk.h"
@@ -132,6 +133,19 @@ void yk_http_keep(request_rec *r, yk_http_part_e part, void *what)
         ap_set_module_config(first->request_config, &yoyaku_module, kept);
     }
     kept[part] = what;
+}
+
+int yk_http_is_said_twice(char *const argv[], int at)
+{
+    apr_size_t n = strcspn(argv[at], "=");
+
+    for (int i = 0; i < at; i++) {
+        if (strcspn(argv[i], "=") == n &&
+            ap_cstr_casecmpn(argv[i], argv[at], n) == 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static const command_rec directives[] = {

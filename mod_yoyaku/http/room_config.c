@@ -85,6 +85,12 @@ static const char *terms_parse(yk_room_terms_t *terms, int argc,
 
     yk_room_terms_default(terms);
     for (int i = 0; i < argc; i++) {
+        if (yk_http_is_said_twice(argv, i)) {
+            return apr_psprintf(p,
+                                "YoyakuWaitingRoom: %s is said twice; once is "
+                                "enough, for example: " EXAMPLE,
+                                argv[i]);
+        }
         rv = yk_room_terms_parse(terms, &problem, argv[i], p);
         if (rv == APR_NOTFOUND) {
             return apr_psprintf(p,

@@ -87,20 +87,6 @@ static yk_http_rule_t *rule_named(cmd_parms *cmd, const char *name)
     return made;
 }
 
-/* Was the argument of this name given before? */
-static int is_twice(char *const argv[], int at)
-{
-    apr_size_t n = strcspn(argv[at], "=");
-
-    for (int i = 0; i < at; i++) {
-        if (strcspn(argv[i], "=") == n &&
-            ap_cstr_casecmpn(argv[i], argv[at], n) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static const char *terms_parse(yk_rule_terms_t *terms, const char **by,
                                int argc, char *const argv[], apr_pool_t *p)
 {
@@ -111,7 +97,7 @@ static const char *terms_parse(yk_rule_terms_t *terms, const char **by,
     for (int i = 0; i < argc; i++) {
         apr_status_t rv;
 
-        if (is_twice(argv, i)) {
+        if (yk_http_is_said_twice(argv, i)) {
             return apr_psprintf(p,
                                 "YoyakuThrottle: %s is said twice; once is "
                                 "enough, for example: " EXAMPLE,

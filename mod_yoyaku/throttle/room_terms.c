@@ -4,6 +4,7 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 #include "yoyaku/rule.h"
 #include "yoyaku/text.h"
 
@@ -91,23 +92,23 @@ apr_status_t yk_room_terms_parse(yk_room_terms_t *terms, const char **problem,
         equals != NULL ? apr_pstrmemdup(p, argument, equals - argument) : "";
     const char *text = equals != NULL ? equals + 1 : "";
 
-    if (strcmp(name, "active") == 0) {
+    if (strcasecmp(name, "active") == 0) {
         return number_set(&terms->active, problem, name, text, 1, YK_ROOM_LIVE,
                           p);
     }
-    if (strcmp(name, "orders") == 0) {
+    if (strcasecmp(name, "orders") == 0) {
         return number_set(&terms->orders, problem, name, text, 0, 1000, p);
     }
-    if (strcmp(name, "visit") == 0) {
+    if (strcasecmp(name, "visit") == 0) {
         return time_set(&terms->visit_us, problem, name, text, p);
     }
-    if (strcmp(name, "idle") == 0) {
+    if (strcasecmp(name, "idle") == 0) {
         return time_set(&terms->idle_us, problem, name, text, p);
     }
-    if (strcmp(name, "grace") == 0) {
+    if (strcasecmp(name, "grace") == 0) {
         return time_set(&terms->grace_us, problem, name, text, p);
     }
-    if (strcmp(name, "rate") == 0) {
+    if (strcasecmp(name, "rate") == 0) {
         if (yk_room_rate_parse(&terms->rate_milli, text) != APR_SUCCESS) {
             *problem = apr_psprintf(p,
                                     "rate=%s: not a rate from 0.001/s to "
@@ -117,7 +118,7 @@ apr_status_t yk_room_terms_parse(yk_room_terms_t *terms, const char **problem,
         }
         return APR_SUCCESS;
     }
-    if (strcmp(name, "opens") == 0) {
+    if (strcasecmp(name, "opens") == 0) {
         if (yk_time_parse(&terms->opens_us, text) != APR_SUCCESS) {
             *problem = apr_psprintf(p,
                                     "opens=%s: not a time with its zone; for "

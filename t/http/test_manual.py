@@ -147,7 +147,8 @@ def test_a_range_is_the_range(name, least, most, configuration):
     "YoyakuAllowOrigin *", "YoyakuAllowOrigin https://Example.org",
     "YoyakuAllowOrigin https://example.org/", "YoyakuAllowOrigin example.org",
     "YoyakuLane some", "YoyakuLane +2", "YoyakuConnections +5",
-    "YoyakuWaitingRoom off active=5", "YoyakuThrottle off limit=5",
+    "YoyakuWaitingRoom sale active=5 active=6",
+    "YoyakuThrottle shop limit=5 LIMIT=6", "YoyakuWaitingRoom off active=5", "YoyakuThrottle off limit=5",
     "YoyakuCheckoutURL javascript:alert(1)", "YoyakuCheckoutURL //else.where",
     'YoyakuCheckoutURL "https://a b"'])
 def test_what_cannot_be_meant_is_refused_with_an_example(line, configuration):

@@ -531,7 +531,7 @@ START_TEST(terms_are_read_and_errors_name_the_value)
     uint32_t rate;
 
     yk_room_terms_default(&terms);
-    ck_assert_int_eq(yk_room_terms_parse(&terms, &problem, "rate=90/min", p),
+    ck_assert_int_eq(yk_room_terms_parse(&terms, &problem, "Rate=90/min", p),
                      APR_SUCCESS);
     ck_assert_uint_eq(terms.rate_milli, 1500);
     ck_assert_int_eq(
