@@ -69,6 +69,20 @@ def test_the_schema_is_applied_once_and_says_so(office):
         " 'yoyaku_fresh' AND engine <> 'InnoDB'") == ["0"]
 
 
+def test_a_younger_schema_will_do_and_an_older_one_will_not(office):
+    office.database.create("yoyaku_young")
+    params = office.database.params("yoyaku_young")
+    office.ctl("schema", "--db", params)
+    last = "ORDER BY version DESC LIMIT 1"
+    office.database.sql("UPDATE yoyaku_schema_version SET version = "
+                        f"version + 1 {last}", "yoyaku_young")
+    assert office.ctl("doctor", "--db", params).returncode == 0
+    office.database.sql(f"DELETE FROM yoyaku_schema_version {last}",
+                        "yoyaku_young")
+    refused(office.ctl("doctor", "--db", params, check=False),
+            "run yoyakuctl schema")
+
+
 def test_two_hosts_apply_the_schema_at_once(office):
     office.database.create("yoyaku_twice")
     params = office.database.params("yoyaku_twice")
