@@ -164,7 +164,7 @@ def reachable(path):
 
 def hall_known(hall):
     """Refuse, before anything is built or started, what is no hall."""
-    if hall is None or re.fullmatch(r"generated:\d+x\d+", hall):
+    if hall is None or re.fullmatch(r"generated:[1-9]\d*x[1-9]\d*", hall):
         return
     if not os.path.isfile(hall):
         raise ServerError(f"--hall {hall}: there is no such file; give a "

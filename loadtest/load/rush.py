@@ -245,6 +245,9 @@ def run(argv):
     args = parser().parse_args(argv)
     if args.bookers < 1 or args.slots < 1 or args.workers < 1:
         raise ServerError("--bookers, --slots and --workers are 1 or more")
+    if (args.slot or args.insecure) and not args.target:
+        raise ServerError("--slot and --insecure go with --target; --slots "
+                          "says how many are on sale here")
     house.hall_known(args.hall)
     stand.prepare([Arm(args.arm)])
     where = runs.folder("rush")

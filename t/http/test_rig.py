@@ -140,7 +140,12 @@ def test_a_port_that_cannot_be_is_refused(the_rig):
     assert "--port" in the_rig.run("up", "--port", "70000", code=1).stderr
 
 
-@pytest.mark.parametrize("hall", ["nix", "generated:4", "/"])
+@pytest.mark.parametrize("flags", [("--slot", "x"), ("--insecure",)])
+def test_a_flag_of_target_alone_is_not_passed_over(the_rig, flags):
+    assert "--target" in the_rig.run("rush", *flags, code=1).stderr
+
+
+@pytest.mark.parametrize("hall", ["nix", "generated:4", "generated:0x5", "/"])
 def test_a_hall_that_is_none_is_said_in_one_sentence(the_rig, hall):
     for command in ("up", "rush", "ladder"):
         said = the_rig.run(command, "--hall", hall, code=1).stderr
