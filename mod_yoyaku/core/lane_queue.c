@@ -130,6 +130,9 @@ static int claim(const yk_lane_host_t *host, uint32_t number, int of_dead)
     atomic_store(&record->worker, host->worker);
     ticket = yk_lane_word_ticket(atomic_load(&record->word));
     atomic_store(&record->word, yk_lane_word(ticket + 1, YK_LANE_WRITING));
+    /* Before anything of the next wish: a leader that reads on sees by the word
+     * that its wish has gone. */
+    atomic_thread_fence(memory_order_seq_cst);
     atomic_store(&record->leader, 0);
     atomic_store(&record->order_id, 0);
     return 1;
