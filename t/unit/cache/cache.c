@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "../memcached.h"
 #include "yoyaku/cache.h"
 
 #include <apr_general.h>
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,38 +17,19 @@
 #define PROCESSES 60 /* that begin with all their threads at once */
 #define CALLS 3
 
-static char folder[64];
-static const char *servers;
-static pid_t server;
+static memcached_t server;
 static apr_pool_t *pool;
 
 static void setup(void)
 {
-    const char *path;
-
     apr_initialize();
     apr_pool_create(&pool, NULL);
-    strcpy(folder, "/tmp/yoyaku-cache-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    path = apr_pstrcat(pool, folder, "/socket", NULL);
-    servers = apr_pstrcat(pool, "unix:", path, NULL);
-    server = fork();
-    if (server == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execlp("memcached", "memcached", "-s", path, "-u", "root", NULL);
-        _exit(127);
-    }
-    for (int i = 0; i < 500 && access(path, F_OK) != 0; i++) {
-        usleep(10000);
-    }
+    memcached_start(&server, pool);
 }
 
 static void teardown(void)
 {
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    unlink(apr_pstrcat(pool, folder, "/socket", NULL));
-    rmdir(folder);
+    memcached_stop(&server);
     apr_pool_destroy(pool);
     apr_terminate();
 }
@@ -83,8 +64,9 @@ static int process_run(yk_cache_shared_t *shared)
     process_t process = {.lost = 0};
     pthread_t threads[THREADS];
 
-    ck_assert_int_eq(yk_cache_open(&process.cache, servers, shared, pool),
-                     APR_SUCCESS);
+    ck_assert_int_eq(
+        yk_cache_open(&process.cache, server.servers, shared, pool),
+        APR_SUCCESS);
     pthread_barrier_init(&process.start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, thread, &process);
@@ -116,8 +98,10 @@ START_TEST(what_is_set_is_there_for_every_line)
     const char *bytes = NULL;
     apr_size_t len = 0;
 
-    ck_assert_int_eq(yk_cache_open(&one, servers, shared, pool), APR_SUCCESS);
-    ck_assert_int_eq(yk_cache_open(&two, servers, shared, pool), APR_SUCCESS);
+    ck_assert_int_eq(yk_cache_open(&one, server.servers, shared, pool),
+                     APR_SUCCESS);
+    ck_assert_int_eq(yk_cache_open(&two, server.servers, shared, pool),
+                     APR_SUCCESS);
     ck_assert_int_eq(yk_cache_set(one, YK_CACHE_READ, 7, "seven", 5, 5),
                      APR_SUCCESS);
     ck_assert_int_eq(yk_cache_get(two, &bytes, &len, YK_CACHE_READ, 7, pool),

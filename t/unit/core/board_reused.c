@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../../../mod_yoyaku/core/board_memory.h"
+#include "../memcached.h"
 #include "board.h"
 
 #include <apr_strings.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /*
  * While somebody reads the book for a slot its board gives way, and the entry
@@ -18,32 +13,18 @@
 #define ONE 7
 #define OTHER 8
 
-static char folder[64];
-static pid_t server;
+static memcached_t server;
 static yk_cache_t *cache;
 static yk_board_ref_t ref;
 static const char *other; /* a key that lands in the same entry */
 
-static void memcached_start(void)
+static void cache_start(void)
 {
-    const char *path;
-
-    strcpy(folder, "/tmp/yoyaku-reused-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    path = apr_pstrcat(board_pool, folder, "/socket", NULL);
-    server = fork();
-    if (server == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execlp("memcached", "memcached", "-s", path, "-u", "root", NULL);
-        _exit(127);
-    }
-    for (int i = 0; i < 500 && access(path, F_OK) != 0; i++) {
-        usleep(10000);
-    }
-    ck_assert_int_eq(
-        yk_cache_open(&cache, apr_pstrcat(board_pool, "unix:", path, NULL),
-                      yk_boards_cache_shared(board_boards), board_pool),
-        APR_SUCCESS);
+    memcached_start(&server, board_pool);
+    ck_assert_int_eq(yk_cache_open(&cache, server.servers,
+                                   yk_boards_cache_shared(board_boards),
+                                   board_pool),
+                     APR_SUCCESS);
     yk_boards_cache(board_boards, cache);
 }
 
@@ -52,7 +33,7 @@ static void setup(void)
     const yk_slot_t *slot;
 
     board_setup();
-    memcached_start();
+    cache_start();
     slot = board_slot("one", ONE, 10);
     ref = board_make(slot);
     other = NULL;
@@ -73,10 +54,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    unlink(apr_pstrcat(board_pool, folder, "/socket", NULL));
-    rmdir(folder);
+    memcached_stop(&server);
     board_teardown();
 }
 
